@@ -27,7 +27,7 @@ from rlsvi.paper.results import seeds_of
 LAMS, SIGMAS = (0.1, 1.0, 10.0, 100.0), (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 STILL, STOCHASTIC, PSRL = "still", "stochastic", "psrl"
 SEEDS = {STILL: 400, STOCHASTIC: 300, PSRL: 10}
-FIRST, SHOWN = 1000, 4  # the first seed, and how many settings are listed below a grid
+FIRST_SEED, SETTINGS_LISTED = 1000, 4  # the first seed, and how many settings are listed below a grid
 
 
 def times_of(stochastic, seeds, limit):
@@ -37,7 +37,7 @@ def times_of(stochastic, seeds, limit):
         (lam, sigma): np.array(
             [
                 treasure_time(**setting, lam=lam, sigma=sigma, seed=seed)["time"]
-                for seed in range(FIRST, FIRST + seeds)
+                for seed in range(FIRST_SEED, FIRST_SEED + seeds)
             ]
         )
         for lam, sigma in product(LAMS, SIGMAS)
@@ -71,7 +71,7 @@ def grid(found, stochastic, tell):
 def lowest(found, stochastic, key, tell):
     """A list of the settings with the lowest values of a key, and of the figure's."""
     order = sorted(found, key=lambda at: key(found[at]))
-    at_all = dict.fromkeys([*order[:SHOWN], CHOSEN[stochastic]])
+    at_all = dict.fromkeys([*order[:SETTINGS_LISTED], CHOSEN[stochastic]])
     return "\n".join(f"- λ = {lam:g}, σ = {sigma:g}: {tell(found[lam, sigma])}" for lam, sigma in at_all)
 
 

@@ -34,7 +34,7 @@ CASES = {
     "Dirichlet, S = 5, A = 3, H = 5": (RLSVI(), lambda: problems.dirichlet(5, 3, 5), 1000, True),
     "Dirichlet, PSRL": (PSRL(reward_range=(-1, 0)), lambda: problems.dirichlet(5, 3, 5), 300, True),
 }
-BEFORE = 200  # episodes
+EPISODES_BEFORE = 200  # episodes
 RUNS = (1024, 4096, 16384)
 
 
@@ -46,7 +46,7 @@ def on_cores(agent, problem, episodes, regret, cores):
         def play(one, count):
             simulate(one, problem, count, regret=regret)
 
-        list(pool.map(play, agents, [BEFORE] * cores))
+        list(pool.map(play, agents, [EPISODES_BEFORE] * cores))
         begin = time.perf_counter()
         list(pool.map(play, agents, [episodes] * cores))
     return cores * episodes / (time.perf_counter() - begin)
@@ -55,7 +55,7 @@ def on_cores(agent, problem, episodes, regret, cores):
 def on_card(agent, problem, episodes, regret, runs):
     """Episodes per second, and bytes on the card for each run."""
     batch = Batch([agent.clone(seed=seed) for seed in range(runs)], problem)
-    batch.play(range(runs), BEFORE, regret=regret)
+    batch.play(range(runs), EPISODES_BEFORE, regret=regret)
     begin = time.perf_counter()
     batch.play(range(runs), episodes, regret=regret)
     return runs * episodes / (time.perf_counter() - begin), sum(leaf.bytes for leaf in batch.leaves)

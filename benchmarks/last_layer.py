@@ -22,7 +22,7 @@ from rlsvi import DivergenceWarning
 PAGE = Path(__file__).parents[1] / "docs" / "tutorials" / "last-layer.md"
 RANDOM, BATCH, BATCHES, SHOWN = (100, 20), 50, 4, (0, 1, 2, 4)
 LINEAR, RADIAL, NETWORK = "RLSVI, linear features", "RLSVI, `bases.Radial()`", "the network, ε = .1"
-LAST, AGAIN = "RLSVI, last layer", "RLSVI, last layer, fitted again every 50"
+LAST_LAYER, AGAIN = "RLSVI, last layer", "RLSVI, last layer, fitted again every 50"
 
 
 def page_functions():
@@ -79,7 +79,9 @@ def runs_of(page, seed, log, random):
     found = {
         LINEAR: lambda: learning(page, with_features(page["linear"], seed, log)),
         NETWORK: lambda: network_alone(page, seed, log),
-        LAST: lambda: learning(page, with_features(page["last_layer"](page["network"](log, seed)), seed, log)),
+        LAST_LAYER: lambda: learning(
+            page, with_features(page["last_layer"](page["network"](log, seed)), seed, log)
+        ),
     }
     if random == RANDOM[0]:
         return found | {RADIAL: lambda: learning(page, radial(page, seed, log))}

@@ -15,7 +15,7 @@ import numpy as np
 from rlsvi.mdp.recommendation import draw_taste, like_probability
 from rlsvi.shop import Recommender, recommender
 from rlsvi.shop.model.draws import choose
-from rlsvi.shop.service.statistics import LATELY, WIDEST, ShopStatistics
+from rlsvi.shop.service.statistics import LATEST_BUCKETS, WIDEST_BUCKET, ShopStatistics
 
 
 def run_shop(seed: int, products: int, slots: int, customers: int, exploration: float) -> dict[str, float]:
@@ -47,7 +47,7 @@ def run_shop(seed: int, products: int, slots: int, customers: int, exploration: 
                 while (found := page.current())["read"] < found["events"]:
                     pass
                 counts = page._counts
-                first = sorted(counts.periods)[-LATELY:][0] * min(counts.width, WIDEST)
+                first = sorted(counts.periods)[-LATEST_BUCKETS:][0] * min(counts.width, WIDEST_BUCKET)
                 events = shop.events.since(first - 1, 10**9)
     finally:
         recommender.choose = choose

@@ -33,7 +33,7 @@ from benchmarks.shop_service import Shop, prefill, write_markdown, write_setting
 from rlsvi.shop import Events, ShopSettings
 
 SLOTS = 10
-MOST = 100_000  # requests of one run
+MOST_REQUESTS = 100_000  # requests of one run
 TURN = 2.0  # seconds for which the learner works, and for which it is stopped
 SETTLING = 0.2  # seconds after each change that are not measured
 
@@ -100,7 +100,9 @@ async def visiting(port, clients, seconds, run, feedback):
     made = []
     for client in range(clients):
         _, connection = await loop.create_connection(
-            lambda client=client: Connection(f"{run}-{client}", begun + seconds, MOST // clients, spent, feedback),
+            lambda client=client: Connection(
+                f"{run}-{client}", begun + seconds, MOST_REQUESTS // clients, spent, feedback
+            ),
             "127.0.0.1",
             port,
         )

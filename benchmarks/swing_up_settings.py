@@ -21,7 +21,7 @@ import numpy as np
 from rlsvi.paper.descendants.swing_up import dithering, found_by, noisy
 from rlsvi.paper.results import seeds_of
 
-HEIGHT, COST, FIRST = 0.5, 0.1, 1000
+HEIGHT, COST, FIRST_SEED = 0.5, 0.1, 1000
 SETTINGS = [*product(["σ"], (0.1, 0.3, 1.0, 3.0)), *product(["ε"], (0.03, 0.1, 0.2, 0.3))]
 MAKERS = {"σ": noisy, "ε": dithering}
 
@@ -44,7 +44,7 @@ def main():
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--out", type=Path, help="folder for swing_up_settings.md")
     given = parser.parse_args()
-    cases = [(each, FIRST + seed, given.episodes) for each in SETTINGS for seed in range(given.seeds)]
+    cases = [(each, FIRST_SEED + seed, given.episodes) for each in SETTINGS for seed in range(given.seeds)]
     with ProcessPoolExecutor(given.workers) as pool:
         found = np.array(list(pool.map(run_of, cases))).reshape(len(SETTINGS), given.seeds, 3)
     lines = ["| setting | episodes with the pole up | return, last third |", "|---|--:|--:|"]

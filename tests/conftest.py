@@ -23,8 +23,8 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 BESIDE = ("claims", "store", "study_statistics", "means", "report", "sweep")
-FIRST = ("architecture", *BESIDE, "figures", "statistics", "pages", "value_iteration", "cli_paper")
-LONG = ("contract", "bounds", "contract_files")
+FIRST_FILES = ("architecture", *BESIDE, "figures", "statistics", "pages", "value_iteration", "cli_paper")
+LONG_FILES = ("contract", "bounds", "contract_files")
 
 
 ADDRESS = re.compile(r" at 0x|<function |<bound method |<.* object( at|>)")
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(config, items):
         kept = set(chosen)
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = chosen
-    rank = {f"test_{name}.py": i for i, name in enumerate((*FIRST, *LONG))}
+    rank = {f"test_{name}.py": i for i, name in enumerate((*FIRST_FILES, *LONG_FILES))}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 

@@ -173,7 +173,7 @@ class Endless(gymnasium.Env):
 
 
 def test_an_episode_without_end_is_warned_of(monkeypatch):
-    monkeypatch.setattr("rlsvi.agents.agent.LONG", 2000)
+    monkeypatch.setattr("rlsvi.agents.agent.LONG_EPISODE", 2000)
     agent = rlsvi.BoundedRLSVI(seed=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -185,7 +185,7 @@ def test_an_episode_without_end_is_warned_of(monkeypatch):
 
 
 def test_a_time_limit_is_seen_where_actions_are_held(monkeypatch):
-    monkeypatch.setattr("rlsvi.agents.agent.LONG", 50)
+    monkeypatch.setattr("rlsvi.agents.agent.LONG_EPISODE", 50)
     agent = rlsvi.BoundedRLSVI(seed=0, repeat=4, update_every=25)
     with pytest.warns(UserWarning, match=r"50 steps.*TimeLimit"), pytest.raises(RuntimeError, match="enough"):
         agent.learn(Ending(Endless(), 300), episodes=1)

@@ -24,7 +24,7 @@ from rlsvi.bases import (
 )
 from rlsvi.bases.basis import is_from_table
 from rlsvi.core import elementary
-from rlsvi.core.checks import LARGEST
+from rlsvi.core.checks import LARGEST_NUMBER
 from rlsvi.mdp import backward_induction
 from values import action_values
 
@@ -390,7 +390,7 @@ PHI, BLOCK = np.ones((A, 3)), np.zeros(A, np.int32)
         (BLOCK, np.asfortranarray(PHI)),
         (BLOCK, np.broadcast_to(np.ones(3), (A, 3))),
         (np.zeros(2 * A, np.uint8)[::2], np.ones((A, 6))[:, ::2]),
-        (BLOCK, np.full((A, 3), LARGEST)),
+        (BLOCK, np.full((A, 3), LARGEST_NUMBER)),
     ],
     ids=["plain", "lists", "other types", "by columns", "read only", "strided", "large"],
 )
@@ -415,7 +415,7 @@ def test_what_fits_comes_through_the_door_as_compiled_code_wants_it(block, phi):
         (BLOCK, np.ones((1, A, 3)), "one row for each action"),
         (BLOCK, np.full((A, 3), np.nan), "must be finite, got NaN"),
         (BLOCK, np.full((A, 3), np.inf), "must be finite"),
-        (BLOCK, np.full((A, 3), 2 * LARGEST), "more than 1e"),
+        (BLOCK, np.full((A, 3), 2 * LARGEST_NUMBER), "more than 1e"),
         (BLOCK, [[1, 2, 3], [1, 2]], r"Own.at must return blocks \(2,\) and features \(2, 3\)"),
         (BLOCK, "text", "Own.at must return"),
         (BLOCK, None, "Own.at must return|must have shape"),

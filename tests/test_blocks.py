@@ -16,7 +16,7 @@ LENGTHS = (3, ROWS - 3, 5, ROWS + 9, 700)  # of the parts in which states come: 
 
 def cores(monkeypatch, count):
     monkeypatch.setattr(module, "cores", lambda: count)
-    monkeypatch.setattr(module, "LITTLE", 0)
+    monkeypatch.setattr(module, "LITTLE_WORK", 0)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 

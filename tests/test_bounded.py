@@ -531,7 +531,7 @@ def test_more_features_than_memory_are_refused_before_the_first_step(monkeypatch
 
 
 def test_plans_are_made_when_the_data_have_grown_by_a_share(monkeypatch):
-    monkeypatch.setattr("rlsvi.agents.practice.learner.MANY", 40)
+    monkeypatch.setattr("rlsvi.agents.practice.learner.STEPS_PLANNED_ALWAYS", 40)
     ours, plans = agent(repeat=1).learn(Walk(), episodes=8), []
     for _ in range(60):
         ours.learn(Walk(), episodes=1)

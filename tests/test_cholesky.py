@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlsvi.core.checks import LARGEST, ridge_of
+from rlsvi.core.checks import LARGEST_NUMBER, ridge_of
 from rlsvi.core.regression import prior_factor, rank_one, solve, solve_lower, solve_upper
 
 cases = st.tuples(st.integers(1, 40), st.integers(0, 60), st.integers(0, 2**32 - 1))
@@ -99,8 +99,13 @@ def test_a_row_that_breaks_the_factor_is_reported(where, bad):
 def test_no_row_that_is_let_in_breaks_a_factor_that_is_let_in(d):
     """The smallest ridge and the largest features, equal, alone, mixed with small ones, and in any order."""
     rng = np.random.default_rng(d)
-    rows = LARGEST * rng.uniform(-1, 1, (50, d)) * 10.0 ** rng.integers(-190, 1, (50, d))
-    rows = [*np.full((3, d), LARGEST), *rows, *LARGEST * np.eye(d), *np.full((3, d), -LARGEST)]
+    rows = LARGEST_NUMBER * rng.uniform(-1, 1, (50, d)) * 10.0 ** rng.integers(-190, 1, (50, d))
+    rows = [
+        *np.full((3, d), LARGEST_NUMBER),
+        *rows,
+        *LARGEST_NUMBER * np.eye(d),
+        *np.full((3, d), -LARGEST_NUMBER),
+    ]
     ridge = ridge_of(1.001e-300, 1.0)
     for order in (rows, rows[::-1], [rows[i] for i in rng.permutation(len(rows))]):
         U, inv = updated(d, order, ridge)

@@ -22,8 +22,8 @@ from rlsvi.study.runs import Runs
 
 COMPARED = ("default", "rlsvi", "lsvi-greedy", "lsvi-epsilon", "lsvi-boltzmann", "incremental", "ensemble", "psrl")
 COMPARED += ("gaussian-psrl", "ucrl2", "ucbvi", "lsvi-ucb", "bandit", "optimal", "myopic", "thompson-sampling")
-SMALL = ("--episodes", "30", "--seeds", "2", "--quiet")
-CHAIN = ("compare", "chain", "-p", "length=4", "--problem-arg", "features=3", *SMALL)
+SMALL_RUN = ("--episodes", "30", "--seeds", "2", "--quiet")
+CHAIN = ("compare", "chain", "-p", "length=4", "--problem-arg", "features=3", *SMALL_RUN)
 
 
 def run(*arguments):
@@ -101,7 +101,7 @@ def test_list_as_json():
 
 
 def test_compare_prints_a_row_an_agent():
-    result = run("compare", "chain", "-p", "length=4", *SMALL, "--agents", ",".join(COMPARED))
+    result = run("compare", "chain", "-p", "length=4", *SMALL_RUN, "--agents", ",".join(COMPARED))
     assert result.exit_code == 0, result.stderr
     for name in COMPARED:
         assert name in result.stdout
@@ -153,7 +153,7 @@ def test_agents_and_problems_are_listed_without_importing_them():
 
 
 def test_other_arguments_of_agents_are_those_that_one_of_them_takes():
-    psrl = ("compare", "chain", "-p", "length=4", *SMALL, "--agents", "psrl,ucrl2", "--json")
+    psrl = ("compare", "chain", "-p", "length=4", *SMALL_RUN, "--agents", "psrl,ucrl2", "--json")
     result = run(*psrl, "--agent-arg", "alpha_P=0.1", "--agent-arg", "delta=0.2")
     assert result.exit_code == 0, result.stderr
     given = {"psrl": rlsvi.PSRL(alpha_P=0.1), "ucrl2": rlsvi.UCRL2(delta=0.2)}
@@ -166,7 +166,7 @@ def test_other_arguments_of_agents_are_those_that_one_of_them_takes():
 
 
 def test_an_agent_keeps_its_own_default_of_an_option_that_is_not_given():
-    stationary = ("compare", "chain", "-p", "length=4", *SMALL, "--agents", "stationary-rlsvi", "--json")
+    stationary = ("compare", "chain", "-p", "length=4", *SMALL_RUN, "--agents", "stationary-rlsvi", "--json")
     for options, sigma in (((), 1.0), (("--sigma", 0.1), 0.1)):
         agent = rlsvi.StationaryRLSVI(sigma=sigma)
         runs = rlsvi.compare(
@@ -253,7 +253,7 @@ def test_files_are_written_before_a_table_that_cannot_be_printed(tmp_path, monke
 )
 def test_compare_knows_every_problem(problem):
     name, *arguments = problem
-    result = run("compare", name, *(word for pair in arguments for word in ("-p", pair)), *SMALL, "--json")
+    result = run("compare", name, *(word for pair in arguments for word in ("-p", pair)), *SMALL_RUN, "--json")
     assert result.exit_code == 0, result.stderr
     assert [row["agent"] for row in strict_json(result.stdout)["summary"]] == ["rlsvi", "lsvi-epsilon"]
 
@@ -393,12 +393,12 @@ def test_the_program_fails_with_one_line():
 
 # ---- agents and problems of the user ------------------------------------------------------------------------
 
-TINY = ("--episodes", 4, "--seeds", 2, "--quiet", "--json")
+TINY_RUN = ("--episodes", 4, "--seeds", 2, "--quiet", "--json")
 
 
 @pytest.mark.parametrize("problem", ["CartPole-v1", "FrozenLake-v1", "chain", "own_things:corridor"])
 def test_an_agent_of_the_user_competes(problem):
-    result = run("compare", problem, "--agents", "default,own_things:QLearning", *TINY)
+    result = run("compare", problem, "--agents", "default,own_things:QLearning", *TINY_RUN)
     assert result.exit_code == 0, result.stderr
     rows = strict_json(result.stdout)["summary"]
     assert [row["agent"] for row in rows] == ["default", "own_things:QLearning"]
@@ -412,10 +412,10 @@ def test_what_the_user_names_is_found_in_the_current_folder_and_nothing_else_is_
     )
     (tmp_path / "other.py").write_text("raise SystemExit('imported')\n")
     monkeypatch.chdir(tmp_path)
-    result = run("compare", "mine:lake", "--agents", "mine:agent,rlsvi", *TINY)
+    result = run("compare", "mine:lake", "--agents", "mine:agent,rlsvi", *TINY_RUN)
     assert result.exit_code == 0, result.stderr
     assert [row["loop"] for row in strict_json(result.stdout)["summary"]] == ["fused", "fused"]
-    assert "mine:lake is a problem already" in run("compare", "mine:lake", "-p", "length=3", *TINY).stderr
+    assert "mine:lake is a problem already" in run("compare", "mine:lake", "-p", "length=3", *TINY_RUN).stderr
 
 
 @pytest.mark.slow
@@ -426,7 +426,7 @@ def test_a_file_of_the_current_folder_does_not_replace_a_package(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}  # else -m puts the folder first
     for executor in ("threads", "processes"):
-        command = [sys.executable, "-m", "rlsvi", "compare", "mine_too:lake", *map(str, TINY[:-1])]
+        command = [sys.executable, "-m", "rlsvi", "compare", "mine_too:lake", *map(str, TINY_RUN[:-1])]
         command += ["--agents", "rlsvi", "--executor", executor]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr
@@ -468,7 +468,7 @@ def test_a_module_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
         "broken_module": "cannot be imported: division by zero (ZeroDivisionError in broken_module.py, line 2)",
         "needy_module": "which imports not_installed_anywhere: install it first",
     }.items():
-        result = run("compare", "chain", "--agents", f"{name}:agent", *TINY)
+        result = run("compare", "chain", "--agents", f"{name}:agent", *TINY_RUN)
         assert (result.exit_code, result.stdout) == (2, "")
         assert words in result.stderr
 
@@ -479,14 +479,14 @@ def test_an_environment_that_a_module_registers_is_a_problem(tmp_path, monkeypat
     (tmp_path / "registering.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     try:
-        result = run("compare", "registering:Registered-v0", *TINY)
+        result = run("compare", "registering:Registered-v0", *TINY_RUN)
         assert result.exit_code == 0, result.stderr
     finally:
         gymnasium.registry.pop("Registered-v0", None)
 
 
 def test_returns_are_shown_and_drawn_where_there_is_no_regret(tmp_path):
-    result = run("compare", "CartPole-v1", *TINY[:-1], "--out", tmp_path)
+    result = run("compare", "CartPole-v1", *TINY_RUN[:-1], "--out", tmp_path)
     assert result.exit_code == 0, result.stderr
     assert "last tenth" in result.stdout
     assert "There is no regret" in " ".join(result.stdout.split())

@@ -18,8 +18,8 @@ from saved import read, write
 
 show = importlib.import_module("rlsvi.cli.watch")  # rlsvi.cli.watch itself is the command
 
-SMALL = ("--height", 8, "--width", 4)
-TRAIN = ("tetris", "--games", 3, *SMALL, "--pieces-limit", 4)
+SMALL_BOARD = ("--height", 8, "--width", 4)
+TRAIN = ("tetris", "--games", 3, *SMALL_BOARD, "--pieces-limit", 4)
 
 
 def run(*arguments):

@@ -21,7 +21,7 @@ from own_things import Corridor, Counting, QLearning, corridor, counting
 from rlsvi import compare, problems
 from rlsvi.agents.contract import NothingLearned
 from rlsvi.simulate import simulate
-from rlsvi.simulate.finite import MANY, Recorded, fused_for, replaced, run_stepped
+from rlsvi.simulate.finite import UNKNOWN_STEPS, Recorded, fused_for, replaced, run_stepped
 
 HERE = Path(__file__).parent
 
@@ -82,7 +82,7 @@ def test_a_guest_is_asked_for_enough_steps_for_whole_episodes(make, steps, monke
 def test_a_guest_is_asked_for_many_steps_where_no_limit_is_known(monkeypatch):
     monkeypatch.setattr(Stepping, "asked", ())
     assert small({"a": Stepping}, counting, 3, seeds=1).frame["reward"].to_list() == [0.0] * 3
-    assert Stepping.asked == (MANY,)
+    assert Stepping.asked == (UNKNOWN_STEPS,)
 
 
 class Impatient:

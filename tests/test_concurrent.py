@@ -40,7 +40,11 @@ SCHEMES = {
     "epsilon": (lambda: LSVI(explore=EpsilonGreedy(Linear(1.0, 0.1, 100)), seed=4), False),
 }
 TASKS = "masked", "40 states a period"  # two first states; memory that must grow within a round
-FIRST = {("masked", "independent"), ("40 states a period", "shared"), ("masked", "seeds")}  # others compile more
+QUICK_CASES = {
+    ("masked", "independent"),
+    ("40 states a period", "shared"),
+    ("masked", "seeds"),
+}  # others compile more
 
 
 def fused(agent, problem, rounds, shared):
@@ -64,7 +68,7 @@ def test_one_agent_is_simulate():
 @pytest.mark.parametrize(
     ("task", "scheme"),
     [
-        pytest.param(task, scheme, marks=() if (task, scheme) in FIRST else pytest.mark.slow)
+        pytest.param(task, scheme, marks=() if (task, scheme) in QUICK_CASES else pytest.mark.slow)
         for task in TASKS
         for scheme in SCHEMES
     ],

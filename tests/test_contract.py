@@ -151,19 +151,21 @@ def _interrupt_at_lines(case, folder, play, amount, most):
     assert not bad, f"{len(bad)} interruptions did harm:\n" + "\n".join(bad[:5])
 
 
-FEW, ALL = 10, 10**6
+FEW_LINES, ALL_LINES = 10, 10**6
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_interruption_of_learning_leaves_whole_episodes(name, thorough, tmp_path):
     case = BY_NAME[name]
-    _interrupt_at_lines(case, tmp_path, lambda agent, n: case.learn(agent, n), 2, ALL if thorough else FEW)
+    _interrupt_at_lines(
+        case, tmp_path, lambda agent, n: case.learn(agent, n), 2, ALL_LINES if thorough else FEW_LINES
+    )
 
 
 @pytest.mark.parametrize("name", FUSED)
 def test_an_interruption_around_the_compiled_loop_leaves_whole_episodes(name, thorough, tmp_path):
     case = BY_NAME[name]
-    _interrupt_at_lines(case, tmp_path, case.simulate, 2, ALL if thorough else FEW)
+    _interrupt_at_lines(case, tmp_path, case.simulate, 2, ALL_LINES if thorough else FEW_LINES)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs the timers of Unix")

@@ -184,7 +184,7 @@ def test_a_small_file_that_expands_to_a_gigabyte_is_refused_and_not_expanded(nam
     assert peak < 32 * 2**20
 
 
-HUGE = 40_000_000
+HUGE_COUNT = 40_000_000
 
 
 def peak_of_refusal(case, path):
@@ -211,7 +211,7 @@ def test_a_small_file_that_declares_huge_sizes_is_refused_before_anything_is_all
     header, arrays = read(path)
     for part in ("task", "arguments", "problem_basis"):
         for way in paths_of({part: header[part]}):
-            other = replaced(header, way, HUGE)
+            other = replaced(header, way, HUGE_COUNT)
             if not isinstance(functools.reduce(lambda value, key: value[key], way, header), dict | list):
                 write(path, other, arrays)
                 assert path.stat().st_size < 2**16
@@ -238,7 +238,7 @@ def test_a_small_file_that_declares_many_features_is_refused_before_they_are_mad
     header, arrays = read(path)
     sizes = [key for key, value in header["arguments"]["basis"].items() if key not in ("type", "seed")]
     for keys in itertools.chain.from_iterable(itertools.combinations(sizes, n) for n in (1, 2, 3)):
-        basis = header["arguments"]["basis"] | dict.fromkeys(keys, HUGE)
+        basis = header["arguments"]["basis"] | dict.fromkeys(keys, HUGE_COUNT)
         write(path, header | {"arguments": header["arguments"] | {"basis": basis}}, arrays)
         assert peak_of_refusal(case, path) < 64 * 2**20, keys
 

@@ -149,7 +149,7 @@ def test_the_same_call_with_a_larger_budget_goes_on(tmp_path):
 
 
 def test_the_number_of_jobs_ends_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MOST", 40)
+    monkeypatch.setattr(module, "MOST_JOBS", 40)
     search, _ = decided(tmp_path, edge)
     assert search["seeds"] == 40
     assert why(search) == {"on the edge": "budget: 80 seeds are 80 jobs, and 40 is the most"}

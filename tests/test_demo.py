@@ -55,8 +55,8 @@ def test_the_time_left_follows_what_the_stops_have_taken(monkeypatch):
 
 
 def test_where_nothing_can_move_a_line_is_written_every_few_seconds(monkeypatch):
-    assert tour.EVERY <= 5
-    monkeypatch.setattr(tour, "EVERY", 0.01)
+    assert tour.SECONDS_BETWEEN_LINES <= 5
+    monkeypatch.setattr(tour, "SECONDS_BETWEEN_LINES", 0.01)
     it = quiet()
     said, end = "", time.monotonic() + 60
     with it.stop("a", "A long stop"):

@@ -167,17 +167,17 @@ def test_advice_speaks_of_missing_rewards(agent, noise):
     assert advice.startswith("no reward was found: make sure that one can be reached, or try ")
 
 
-FIRST = np.array([-200.0] * 8)
+FIRST_RETURNS = np.array([-200.0] * 8)
 
 
 @pytest.mark.parametrize(
     ("first", "recent", "episodes", "explored", "says"),
     [
-        (FIRST, FIRST, 64, True, "no more than most of the first 8"),
-        (FIRST, FIRST, 64, False, ""),  # something may yet be found
-        (FIRST, FIRST, 32, True, ""),
-        (FIRST, FIRST - 1, 32, False, "earn -201, where most of the first 8"),
-        (FIRST, FIRST + 50, 64, True, ""),
+        (FIRST_RETURNS, FIRST_RETURNS, 64, True, "no more than most of the first 8"),
+        (FIRST_RETURNS, FIRST_RETURNS, 64, False, ""),  # something may yet be found
+        (FIRST_RETURNS, FIRST_RETURNS, 32, True, ""),
+        (FIRST_RETURNS, FIRST_RETURNS - 1, 32, False, "earn -201, where most of the first 8"),
+        (FIRST_RETURNS, FIRST_RETURNS + 50, 64, True, ""),
         (np.arange(8.0), np.full(16, 3.0), 64, True, ""),  # within the noise of the first
     ],
 )

@@ -10,7 +10,7 @@ import saved
 from contract.environments import MDP
 from rlsvi import DiscountedPSRL, NoProgressWarning
 from rlsvi.agents.contract import POSTERIOR
-from rlsvi.agents.no_progress import FIRST, earned, nothing_earned
+from rlsvi.agents.no_progress import FIRST_EPISODES, earned, nothing_earned
 from rlsvi.agents.tabular.discounted_psrl import EARLY, END, STAGES, WORST, count, no_model, plain_bytes
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal, stream
@@ -371,8 +371,8 @@ def test_the_summary_of_returns_holds_the_first_and_the_last_quarter():
     for i, total in enumerate(returns, 1):
         held = earned(held, i, total)
         if i in (32, 64, 128):
-            assert held[FIRST] == returns[i - i // 4 : i].sum()
-    assert held[:FIRST].tolist() == returns[:FIRST].tolist()
+            assert held[FIRST_EPISODES] == returns[i - i // 4 : i].sum()
+    assert held[:FIRST_EPISODES].tolist() == returns[:FIRST_EPISODES].tolist()
 
 
 # ---- observations -----------------------------------------------------------------------------------------

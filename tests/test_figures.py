@@ -82,7 +82,7 @@ def shorten(patch):
     """Few resamples, and games of Tetris that end: good players' games last a million pieces."""
     for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
         patch.setitem(function.__kwdefaults__, "resamples", 100)
-    patch.setattr(tetris, "LIMIT", 5000)
+    patch.setattr(tetris, "MOST_PIECES", 5000)
 
 
 @pytest.fixture(autouse=True)

@@ -84,7 +84,7 @@ def test_several_processes_do_the_same(made, monkeypatch):
         path.unlink()
     before = {name: entry(made, name) for name in NAMES}
     change(made, "dithering", claims=[])
-    monkeypatch.setattr(results, "FEW", 0)
+    monkeypatch.setattr(results, "FEW_FIGURES", 0)
     figures = [tiny(name) for name in NAMES]
     assert sorted(settle_again(figures, made, workers=2)) == sorted(NAMES)
     assert {path: path.read_bytes() for path in pictures} == pictures
@@ -136,13 +136,13 @@ def test_figures_without_a_table_or_of_other_programs_are_left_alone(made):
 
 def test_a_large_table_takes_half_the_room_and_is_read_in_64_bits(tmp_path):
     rng = np.random.default_rng(0)
-    rows = results.LARGE + 1
+    rows = results.LARGE_TABLE + 1
     columns = {"seed": np.arange(rows) % 100, "regret": rng.uniform(size=rows), "time": [np.inf] * rows}
     frame = pl.DataFrame({"scale": [0.1] * rows, **columns})
     write_table(tmp_path / "large.parquet", frame, settings=["seed", "scale"])
-    write_table(tmp_path / "small.parquet", frame.head(results.LARGE))
+    write_table(tmp_path / "small.parquet", frame.head(results.LARGE_TABLE))
     large, little = (read_table(tmp_path / f"{name}.parquet") for name in ("large", "small"))
-    assert little.equals(frame.head(results.LARGE))
+    assert little.equals(frame.head(results.LARGE_TABLE))
     assert large.schema == frame.schema
     assert large["scale"].eq(0.1).all()  # settings are looked up by their values
     assert np.abs(large["regret"].to_numpy() / frame["regret"].to_numpy() - 1).max() < 2**-23

@@ -274,7 +274,7 @@ def _visits():
 Q = np.arange(12.0).reshape(2, 3, 2)
 X = np.array([[0.1, 0.9], [0.5, 0.5]])
 FOLDER = Path()  # set by each test to a folder of its own
-TWO = {"P": np.full((2, 2, 2), 0.5), "R": np.zeros((2, 2))}
+TWO_STATES = {"P": np.full((2, 2, 2), 0.5), "R": np.zeros((2, 2))}
 TABLE = {
     "horizon": 2,
     "states": 2,
@@ -341,7 +341,7 @@ CALLS: dict[str, Call] = {
     "rlsvi.ByEvidence": Call(dict, lambda x: rlsvi.RLSVI(sigma=x, seed=0).learn(_env(), episodes=2)),
     "rlsvi.InverseGamma": Call(dict, lambda x: rlsvi.RLSVI(sigma=x, seed=0).learn(_env(), episodes=2)),
     "rlsvi.FiniteMDP": Call(lambda: TABLE, lambda x: mdp.backward_induction(x)),
-    "rlsvi.FiniteMDP.from_arrays": Call(lambda: {**TWO, "horizon": 2, "start": np.array([0.5, 0.5])}),
+    "rlsvi.FiniteMDP.from_arrays": Call(lambda: {**TWO_STATES, "horizon": 2, "start": np.array([0.5, 0.5])}),
     "rlsvi.FiniteMDP.from_function": Call(
         lambda: {
             "successors": lambda s, a: [(1.0, s, 0.0)],

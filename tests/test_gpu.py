@@ -104,7 +104,7 @@ import experiments, jobs
 from rlsvi import Job, Store, sweep
 from rlsvi.study import executors
 from rlsvi.study.sweep import SweepError
-executors.FEWEST, executors.FEWEST_LEFT = 4, 2
+executors.FEWEST_TOGETHER, executors.FEWEST_LEFT = 4, 2
 if __name__ == "__main__":
     made = [Job.of(experiments.regret_of, length=4, seed=seed) for seed in range(5)]
     made += [Job.of(jobs.picky, i=3, bad=4)]
@@ -226,7 +226,7 @@ def test_a_card_that_dies_loses_no_job(tmp_path):
 import os, experiments
 from rlsvi import Job, sweep
 from rlsvi.study import executors
-executors.FEWEST, executors.FEWEST_LEFT = 4, 2
+executors.FEWEST_TOGETHER, executors.FEWEST_LEFT = 4, 2
 if __name__ == "__main__":
     made = [Job.of(experiments.dies_on_a_card, length=3, seed=seed) for seed in range(5)]
     print(sweep(made, {str(tmp_path)!r}, "gpu")["reward"].len())
@@ -237,8 +237,8 @@ if __name__ == "__main__":
 
 
 def test_jobs_are_divided_between_a_card_and_the_cores(monkeypatch):
-    monkeypatch.setattr(executors, "FEWEST", 3)
-    monkeypatch.setattr(executors, "MOST", 4)
+    monkeypatch.setattr(executors, "FEWEST_TOGETHER", 3)
+    monkeypatch.setattr(executors, "MOST_TOGETHER", 4)
     made = [Job.of(regret_of, length=3, seed=seed) for seed in range(7)]
     made += [Job.of(regret_of, length=5, seed=0), Job("no_such_module:f", {"seed": 0})]
     queue = executors.Queue(made, card=True)

@@ -5,9 +5,9 @@ import pytest
 
 import rlsvi
 from rlsvi import RLSVI, Exponential, IncrementalRLSVI, InverseGamma, Linear, Problem
-from rlsvi.agents.finite.incremental import LANES, WIDEST, new_lanes, regularise_four
+from rlsvi.agents.finite.incremental import LANES, MOST_COLUMNS, new_lanes, regularise_four
 from rlsvi.bases import Dense, StateFeatures, Tabular
-from rlsvi.core.regression import HUGE, FactorError, add_diagonal, prior_factor, rank_one, shrink
+from rlsvi.core.regression import HUGE_DIAGONAL, FactorError, add_diagonal, prior_factor, rank_one, shrink
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate.finite import simulate
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
@@ -71,13 +71,13 @@ def test_one_of_four_that_overflows_is_noticed():
     for lane in range(LANES):
         factor, lanes = prior_factor((1, LANES), 2, 1.0), new_lanes(2)
         lanes.place[:] = [(0, b) for b in range(LANES)]
-        factor.U[0, lane, 1, 1] = 2 * HUGE
+        factor.U[0, lane, 1, 1] = 2 * HUGE_DIAGONAL
         assert not regularise_four(factor, lanes, 1.0, 1.0)
 
 
 def test_wide_blocks_are_done_one_by_one():
     rng = np.random.default_rng(0)
-    mdp, wide = noisy_mdp(), Dense(rng.normal(size=(S, A, WIDEST + 1)))
+    mdp, wide = noisy_mdp(), Dense(rng.normal(size=(S, A, MOST_COLUMNS + 1)))
     agent = IncrementalRLSVI(lam=0.7, sigma=0.6, nu=0.2, seed=1)
     P, *_ = by_hand(agent, Problem(mdp, wide), 10)
     for h in range(H):

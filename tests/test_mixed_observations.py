@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Dict, Discrete, Text, Tuple
 
 import rlsvi
 from pages import blocks
-from rlsvi.bases.categories import MOST, Categories
+from rlsvi.bases.categories import MOST_CATEGORIES, Categories
 from rlsvi.bases.layout import code_of, layout_of, observation_of, vector_of
 from rlsvi.offline.recorder import Recorder
 
@@ -140,8 +140,11 @@ def test_values_beyond_the_most_share_a_category():
     layout = layout_of(Dict(a=Discrete(10**6), b=Discrete(100)))
     rows = np.stack([np.arange(1000.0), np.zeros(1000)], axis=1)
     categories = Categories(layout, 4096).extended(rows)
-    assert categories.counts == [MOST + 1, 100]
-    assert categories.numbered(rows)[:, 0].tolist() == [*range(1, MOST + 1), *[0] * (1000 - MOST)]
+    assert categories.counts == [MOST_CATEGORIES + 1, 100]
+    assert categories.numbered(rows)[:, 0].tolist() == [
+        *range(1, MOST_CATEGORIES + 1),
+        *[0] * (1000 - MOST_CATEGORIES),
+    ]
     assert Categories(layout_of(Dict(a=Discrete(1000), b=Discrete(100))), 4096).counts == [1000, 100]
 
 
@@ -154,10 +157,10 @@ def test_texts_have_the_codes_that_the_documentation_says():
 
 
 def test_more_words_than_categories_can_be_learned_from():
-    env = Signs([f"w{i}" for i in range(2 * MOST)], length=100)
+    env = Signs([f"w{i}" for i in range(2 * MOST_CATEGORIES)], length=100)
     agent = rlsvi.BoundedRLSVI(seed=0).learn(env, 10, progress=False)
     lookup = agent._learner.lookup
-    assert lookup.categories.counts[0] == MOST + 1
+    assert lookup.categories.counts[0] == MOST_CATEGORIES + 1
     assert agent.predict({"x": [0.5], "sign": "new", "house": 5}, deterministic=True)[0] in (0, 1)
 
 

@@ -321,7 +321,7 @@ def test_many_seeds_on_a_graphics_card(tmp_path):
         comparison = comparison.replace(many, few)
     assert re.search(r"RLSVI +\d", simulated(comparison))
     (tmp_path / "treasure.py").write_text(module)
-    together = "from rlsvi.study import executors; executors.FEWEST = 2\n"  # else the cores compute so few
+    together = "from rlsvi.study import executors; executors.FEWEST_TOGETHER = 2\n"  # else cores compute so few
     (tmp_path / "study.py").write_text(together + script.replace("=10,", "=2,").replace("1000", "2"))
     command = f"import os, runpy; os.chdir({str(tmp_path)!r}); runpy.run_path('study.py', run_name='__main__')"
     assert "│ 0.01  ┆" in simulated(command)

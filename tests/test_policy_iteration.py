@@ -9,7 +9,7 @@ from rlsvi.tetris.features import BERTSEKAS, evaluate, new_room
 from rlsvi.tetris.game import new_game, start, step
 from rlsvi.tetris.policy_iteration import policy_iteration, scoring_weights
 
-SMALL = rules(6, 4, "IOTSZ")  # 10 features
+SMALL_BOARD = rules(6, 4, "IOTSZ")  # 10 features
 
 
 def streams(seed):
@@ -62,13 +62,13 @@ def initial(r):
 @pytest.mark.parametrize("limit", [5, 10_000])
 def test_games_and_weights_against_explicit_sums(lam, gamma, limit):
     settings = {"iterations": 2, "games": 30, "lam": lam, "gamma": gamma, "max_pieces": limit, "seed": 7}
-    first = initial(SMALL) if limit == 5 else scoring_weights(SMALL)  # the latter with many ties
-    found = policy_iteration(SMALL, first, **settings)
+    first = initial(SMALL_BOARD) if limit == 5 else scoring_weights(SMALL_BOARD)  # the latter with many ties
+    found = policy_iteration(SMALL_BOARD, first, **settings)
     two = streams(7)
     assert found.weights.shape == (3, 10)
     for t in range(3):
         w = found.weights[t]
-        games = [played(SMALL, w, gamma, limit, *two) for _ in range(30)]
+        games = [played(SMALL_BOARD, w, gamma, limit, *two) for _ in range(30)]
         assert found.rows[t].tolist() == [sum(rows) for _, rows, _ in games]
         assert found.pieces[t].tolist() == [len(rows) for _, rows, _ in games]
         assert found.over[t].tolist() == [ended for _, _, ended in games]
@@ -82,9 +82,9 @@ def test_games_and_weights_against_explicit_sums(lam, gamma, limit):
 
 
 def test_lambda_one_is_regression_on_what_the_games_brought():
-    found = policy_iteration(SMALL, initial(SMALL), iterations=1, games=40, lam=1.0, seed=2)
+    found = policy_iteration(SMALL_BOARD, initial(SMALL_BOARD), iterations=1, games=40, lam=1.0, seed=2)
     two = streams(2)
-    games = [played(SMALL, found.weights[0], 1.0, 10_000, *two) for _ in range(40)]
+    games = [played(SMALL_BOARD, found.weights[0], 1.0, 10_000, *two) for _ in range(40)]
     X = np.concatenate([boards[:-1] for boards, _, _ in games])
     brought = np.concatenate([np.cumsum(rows[::-1])[::-1] for _, rows, _ in games])
     assert np.linalg.matrix_rank(X) == 10
@@ -92,9 +92,9 @@ def test_lambda_one_is_regression_on_what_the_games_brought():
 
 
 def test_lambda_zero_is_one_step_of_value_iteration():
-    found = policy_iteration(SMALL, initial(SMALL), iterations=1, games=40, lam=0.0, gamma=0.8, seed=2)
+    found = policy_iteration(SMALL_BOARD, initial(SMALL_BOARD), iterations=1, games=40, lam=0.0, gamma=0.8, seed=2)
     two, w = streams(2), found.weights[0]
-    games = [played(SMALL, w, 0.8, 10_000, *two) for _ in range(40)]
+    games = [played(SMALL_BOARD, w, 0.8, 10_000, *two) for _ in range(40)]
     X = np.concatenate([boards[:-1] for boards, _, _ in games])
     y = np.concatenate([rows + 0.8 * np.append(boards[1:-1] @ w, 0.0) for boards, rows, _ in games])
     assert np.allclose(found.weights[1], np.linalg.lstsq(X, y, rcond=None)[0], rtol=0, atol=1e-9)
@@ -128,7 +128,7 @@ def test_the_first_player_scores_in_the_tens_and_is_improved_on():
 
 def test_the_same_seed_gives_the_same_bits():
     def run(seed, iterations=3):
-        return policy_iteration(SMALL, initial(SMALL), iterations=iterations, games=10, seed=seed)
+        return policy_iteration(SMALL_BOARD, initial(SMALL_BOARD), iterations=iterations, games=10, seed=seed)
 
     one, two, other, seeds = run(5), run(5), run(6), np.random.SeedSequence(5)
     for field in ("weights", "rows", "pieces", "over", "rank"):
@@ -139,28 +139,28 @@ def test_the_same_seed_gives_the_same_bits():
 
 
 def test_weights_given_stay_as_they_are_and_progress_is_told():
-    w, told = initial(SMALL), []
+    w, told = initial(SMALL_BOARD), []
     before = w.copy()
     found = policy_iteration(
-        SMALL, w, iterations=2, games=3, progress=lambda t, scores: told.append((t, scores.rows.tolist()))
+        SMALL_BOARD, w, iterations=2, games=3, progress=lambda t, scores: told.append((t, scores.rows.tolist()))
     )
     assert np.array_equal(w, before)
     assert told == [(t, rows.tolist()) for t, rows in enumerate(found.rows)]
 
 
 def test_a_single_game_has_no_standard_error():
-    found = policy_iteration(SMALL, initial(SMALL), iterations=0, games=1)
+    found = policy_iteration(SMALL_BOARD, initial(SMALL_BOARD), iterations=0, games=1)
     assert np.isnan(found.error).all()
     assert found.rank.shape == (0,)
 
 
 def test_weights_that_blow_up_end_the_iteration():
     huge = 1e100 * np.random.default_rng(0).choice([-1.0, 1.0], 10)
-    found = policy_iteration(SMALL, huge, iterations=20, games=5, lam=0.0)
+    found = policy_iteration(SMALL_BOARD, huge, iterations=20, games=5, lam=0.0)
     assert found.diverged
     assert len(found.rows) == len(found.weights) == len(found.rank) + 1 < 21
     assert np.isfinite(found.weights).all()
-    assert not policy_iteration(SMALL, initial(SMALL), iterations=2, games=5).diverged
+    assert not policy_iteration(SMALL_BOARD, initial(SMALL_BOARD), iterations=2, games=5).diverged
 
 
 @pytest.mark.parametrize(
@@ -180,4 +180,4 @@ def test_weights_that_blow_up_end_the_iteration():
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
-        policy_iteration(**{"rules": SMALL, "weights": np.zeros(10)} | arguments)
+        policy_iteration(**{"rules": SMALL_BOARD, "weights": np.zeros(10)} | arguments)

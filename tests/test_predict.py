@@ -6,7 +6,7 @@ import pytest
 
 import rlsvi
 from rlsvi.bases.layout import layout_of, vector_of
-from rlsvi.core.checks import LARGEST, finite
+from rlsvi.core.checks import LARGEST_NUMBER, finite
 
 
 @pytest.mark.parametrize(("name", "episodes"), [("CartPole-v1", 6), ("MountainCar-v0", 2), ("Taxi-v3", 3)])
@@ -33,7 +33,7 @@ def test_one_observation_is_a_batch_of_one(name, episodes):
         agent.predict(observation, True)
 
 
-@pytest.mark.parametrize("large", [np.nan, np.inf, -np.inf, 2 * LARGEST, -1e300])
+@pytest.mark.parametrize("large", [np.nan, np.inf, -np.inf, 2 * LARGEST_NUMBER, -1e300])
 def test_numbers_are_finite_however_they_are_checked(large):
     for size in (1, 7, 5000):
         array = np.full(size, -1.5)
@@ -43,4 +43,4 @@ def test_numbers_are_finite_however_they_are_checked(large):
             finite("x", array)
         with pytest.raises(ValueError, match="observation holds NaN, infinity or more than"):
             vector_of(layout_of(gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64)), array)
-    assert finite("x", np.array([LARGEST, -LARGEST])).tolist() == [LARGEST, -LARGEST]
+    assert finite("x", np.array([LARGEST_NUMBER, -LARGEST_NUMBER])).tolist() == [LARGEST_NUMBER, -LARGEST_NUMBER]

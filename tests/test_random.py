@@ -20,7 +20,7 @@ SEEDS = [
     np.random.SeedSequence([1, 2]),
 ]
 # A p-value below this is a failure. Seeds are fixed, so a pass stays a pass.
-RARE = 1e-4
+RARE_CHANCE = 1e-4
 
 MASK = 2**64 - 1
 
@@ -113,12 +113,12 @@ def test_uniform_has_the_uniform_distribution():
     u = draws(uniform, stream(10), 200_000)
     assert u.min() >= 0
     assert u.max() < 1
-    assert stats.kstest(u, "uniform").pvalue > RARE
+    assert stats.kstest(u, "uniform").pvalue > RARE_CHANCE
 
 
 def test_normal_has_the_normal_distribution():
     x = draws(normal, stream(11), 400_000)
-    assert stats.kstest(x, "norm").pvalue > RARE
+    assert stats.kstest(x, "norm").pvalue > RARE_CHANCE
     # Mean 0 and variance 1 with standard errors sqrt(1/n) and sqrt(2/n), kurtosis 3 with sqrt(96/n): 4 of them.
     n = len(x)
     assert abs(x.mean()) < 4 / math.sqrt(n)
@@ -135,7 +135,7 @@ def test_normal_has_the_right_tails():
         for count in ((x > edge).sum(), (x < -edge).sum()):
             assert abs(count - expected) < 4 * math.sqrt(expected)
     tail = np.abs(x[np.abs(x) > streams._R])
-    assert stats.kstest(tail, lambda t: 1 - stats.norm.sf(t) / stats.norm.sf(streams._R)).pvalue > RARE
+    assert stats.kstest(tail, lambda t: 1 - stats.norm.sf(t) / stats.norm.sf(streams._R)).pvalue > RARE_CHANCE
 
 
 def test_ziggurat_layers_have_equal_area():
@@ -167,7 +167,7 @@ def test_pick_has_the_given_frequencies():
     counts = np.bincount(draws(pick, stream(20), n, p), minlength=5)
     assert counts[1] == 0
     used = p > 0
-    assert stats.chisquare(counts[used], n * p[used]).pvalue > RARE
+    assert stats.chisquare(counts[used], n * p[used]).pvalue > RARE_CHANCE
 
 
 @pytest.mark.parametrize(
@@ -244,4 +244,4 @@ def test_ties_are_broken_evenly():
     _, chances = spread([2, 2, 1, 2])
     counts = np.bincount(draws(pick, stream(30), 30_000, np.array(chances)), minlength=4)
     assert counts[2] == 0
-    assert stats.chisquare(counts[[0, 1, 3]]).pvalue > RARE
+    assert stats.chisquare(counts[[0, 1, 3]]).pvalue > RARE_CHANCE

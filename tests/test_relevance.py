@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 import rlsvi
 from pages import blocks
 from rlsvi.agents.practice.held_out import Sample
-from rlsvi.agents.practice.relevance import FEWEST, MOST, relevant_numbers
+from rlsvi.agents.practice.relevance import FEWEST_EPISODES, MOST_NUMBERS, relevant_numbers
 
 
 class Slope(gymnasium.Env):
@@ -141,12 +141,12 @@ def test_targets_that_cannot_be_predicted_change_nothing():
 
 
 def test_too_few_episodes_change_nothing():
-    assert judged(X, np.sin(X[:, 1]), length=800 // (FEWEST - 1)).all()
-    assert not judged(X, np.sin(X[:, 1]), length=800 // FEWEST + 1).all()
+    assert judged(X, np.sin(X[:, 1]), length=800 // (FEWEST_EPISODES - 1)).all()
+    assert not judged(X, np.sin(X[:, 1]), length=800 // FEWEST_EPISODES + 1).all()
 
 
 def test_too_many_numbers_are_not_judged():
-    many = np.concatenate([X, np.zeros((800, MOST - 4))], axis=1)
+    many = np.concatenate([X, np.zeros((800, MOST_NUMBERS - 4))], axis=1)
     assert judged(many, np.sin(X[:, 1])).all()
 
 

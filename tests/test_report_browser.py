@@ -25,7 +25,7 @@ FLAGS += ["--force-prefers-reduced-motion", "--allow-file-access-from-files", "-
 WINDOW, PHONE = (1280, 800), (375, 812)
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="518.4pt" height="302.4pt" viewBox="0 0 518.4 302.4"/>'
 WORDS = "RLSVI explores far more efficiently than any dithering strategy, "
-LONG = "a_name_of_a_setting_that_has_no_place_to_break_" * 4
+LONG_NAME = "a_name_of_a_setting_that_has_no_place_to_break_" * 4
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,9 @@ def report(tmp_path_factory):
     for i in range(20):
         section = f"section {5 + i % 2}"
         claims = [claim(words=f"{WORDS}{j} of {i}", where=section, headline=j == 0) for j in range(4)]
-        claims += [claim(words=f"{WORDS}lost in {i}", where="appendix G", kind="proof", measured=LONG, **lost)]
+        claims += [
+            claim(words=f"{WORDS}lost in {i}", where="appendix G", kind="proof", measured=LONG_NAME, **lost)
+        ]
         claims += [claim(words="ours", kind="ours", outcome="inconclusive", why="scale", table=table)]
         caption = "Episodes until ten rewards, the proxy of the learning time, in every run. Dashed: the bound."
         put(folder, f"fig-{i}", svg=SVG, title=f"Learning time, number {i}", caption=caption, claims=claims)

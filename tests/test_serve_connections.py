@@ -27,7 +27,7 @@ from rlsvi.shop.service import guard, worker
 from rlsvi.shop.service.processes import log_as
 from rlsvi.shop.settings import ShopSettings
 resource.setrlimit(resource.RLIMIT_NOFILE, ({FILES}, {FILES}))
-worker.HEADER, worker.KEPT, worker.ANSWER, guard.PATIENCE = 1.0, 2.0, 3.0, 3.0
+worker.HEADER, worker.KEPT_SECONDS, worker.ANSWER, guard.PATIENCE = 1.0, 2.0, 3.0, 3.0
 worker.AutoHTTPProtocol = H11Protocol if sys.argv[3] == "h11" else HttpToolsProtocol
 log_as("worker")
 worker.serve(ShopSettings.from_toml(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])), os.getppid())

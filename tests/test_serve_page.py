@@ -43,7 +43,7 @@ FLAGS = [*(f"--disable-{it}" for it in QUIET), "--headless", "--no-sandbox", "--
 FLAGS += ["--force-prefers-reduced-motion", "--enable-logging=stderr", "--virtual-time-budget=20000"]
 WINDOW, PHONE = (1280, 800), (390, 844)
 EVIL = '<script>document.title = "other"</script><img src="x" onerror="document.title = \'other\'">'
-LONG = "a-name-that-has-no-place-to-break-" * 5
+LONG_NAME = "a-name-that-has-no-place-to-break-" * 5
 REFERENCE = {"uniform": 2e6, EVIL: 5e6}
 FRAME = """<!doctype html>
 <iframe width="{width}" height="{height}" style="border: 0" src="/"></iframe><pre></pre>
@@ -65,11 +65,11 @@ onload = async () => {{
 def url(tmp_path_factory):
     place = f"sqlite:///{tmp_path_factory.mktemp('shop')}/shop.db"
     with Events(place) as found:
-        written(found, [Event("added", "", product) for product in (*PRODUCTS, EVIL[:200], LONG)])
+        written(found, [Event("added", "", product) for product in (*PRODUCTS, EVIL[:200], LONG_NAME)])
         written(found, [Event("removed", "", "jazz-3"), *day(0, 120)])
-        context = {"referrer": EVIL, "word": LONG}
+        context = {"referrer": EVIL, "word": LONG_NAME}
         shown = [Event("recommended", EVIL[:200], EVIL[:200], 0, explored=True, features=context, at=time.time())]
-        written(found, [*shown, Event("recommended", EVIL[:200], LONG, 1, explored=False, at=time.time())])
+        written(found, [*shown, Event("recommended", EVIL[:200], LONG_NAME, 1, explored=False, at=time.time())])
     return place
 
 
@@ -153,9 +153,9 @@ def test_wrong_questions_are_refused(served, query):
 def test_statistics_are_json_that_is_not_kept(served):
     answer = served.get("/statistics?by=product&descending=false&count=3")
     assert answer.headers["cache-control"] == "no-store"
-    assert [row["product"] for row in answer.json()["products"]["rows"]] == sorted([*PRODUCTS, EVIL[:200], LONG])[
-        :3
-    ]
+    assert [row["product"] for row in answer.json()["products"]["rows"]] == sorted(
+        [*PRODUCTS, EVIL[:200], LONG_NAME]
+    )[:3]
 
 
 def test_texts_can_be_read_in_light_and_dark():
@@ -221,7 +221,7 @@ def test_it_fits_and_runs_no_text(served, tmp_path, size):
     assert unfolded[0] == unfolded[1]
     assert found == ["The shop", 1, 0]
     assert sum(EVIL[:30] in text for text in words) >= 3  # as it was written: a product, a visit, a reference
-    assert any(LONG in text for text in words)
+    assert any(LONG_NAME in text for text in words)
 
 
 @marked
@@ -234,7 +234,7 @@ def test_products_are_sorted_by_a_click(served, tmp_path):
     steps = [click.format("product"), names, order, click.format("product"), names, order]
     (_, up, upward, _, down, downward), trouble = served.seen(tmp_path, WINDOW, *steps)
     assert trouble == []
-    assert up == sorted([*PRODUCTS, EVIL[:200], LONG])
+    assert up == sorted([*PRODUCTS, EVIL[:200], LONG_NAME])
     assert down == up[::-1]
     assert (upward, downward) == (["product", "ascending"], ["product", "descending"])
 

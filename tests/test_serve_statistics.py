@@ -502,7 +502,7 @@ def trends_twin(earlier, latest):
 @pytest.mark.parametrize(("step", "widest"), [(20_000, 32_768), (499, 256)], ids=["in one step", "in many"])
 def test_costs_and_trends_are_those_of_all_events(events, monkeypatch, step, widest, unanswered):
     monkeypatch.setattr(page_statistics, "STEP", step)
-    monkeypatch.setattr(page_statistics, "WIDEST", widest)
+    monkeypatch.setattr(page_statistics, "WIDEST_BUCKET", widest)
     rows = busy_days(3, 1000)
     page = statistics(events, reward={} if unanswered is None else {"unanswered": unanswered})
     for some in (rows[:1700], rows[1700:]):  # the page is asked while events come

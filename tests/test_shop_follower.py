@@ -500,7 +500,7 @@ def test_the_service_tells_whether_learning_falls_behind(tmp_path, clock, caplog
 @pytest.mark.parametrize("error", [IndexError("secret"), MemoryError(), OSError("secret")], ids=repr)
 def test_a_learner_that_fails_again_and_again_is_told_until_it_works(tmp_path, monkeypatch, error):
     where, stop = taught(settings(tmp_path)), threading.Event()
-    monkeypatch.setattr(follower, "PAUSE", 0.01)
+    monkeypatch.setattr(follower, "LEAST_PAUSE", 0.01)
     with Recommender(where, learning=False) as server, serving(server) as ask:
         server.renew()
         assert ask("GET", "/health").status == 200

@@ -7,7 +7,7 @@ import shop_model_twin as twin
 from rlsvi.core.regression import FactorError
 from rlsvi.shop.model import targets
 from rlsvi.shop.model.regression import (
-    START,
+    FIRST_RIDGES,
     Noise,
     Ridges,
     Rows,
@@ -246,7 +246,7 @@ def test_the_prior_found_is_better_than_its_neighbours():
         right[a] += goal * u
     known = Rows(len(y), right, float(y @ y))
     of = evidence_for(products, sizes, known, None)
-    best, found = best_ridges(of, START, True)
+    best, found = best_ridges(of, FIRST_RIDGES, True)
     assert best.own > 3.0 * best.shared  # deviations of 0.1 and of 1
     assert found.sigma == pytest.approx(0.5, rel=0.15)
     for own, shared in ((3.0, 1.0), (1 / 3.0, 1.0), (1.0, 3.0), (1.0, 1 / 3.0)):

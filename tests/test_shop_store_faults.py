@@ -16,7 +16,7 @@ pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import LocalServer, binaries, postgres, postgres_url  # noqa: F401
 from rlsvi.shop.events import CATALOGUE, Event, Events, InDoubt, StoreError, _select_visits
 
-MANY = [Event("recommended", f"v{i}", "p" * 200) for i in range(2000)]
+MANY_EVENTS = [Event("recommended", f"v{i}", "p" * 200) for i in range(2000)]
 
 
 def append(events, *written):
@@ -58,10 +58,10 @@ def test_the_disk_is_full_and_has_space_again(events):
     events._rows(f"PRAGMA max_page_count = {pages + 3}", {})  # fails as a full disk does
     for _ in range(2):
         with pytest.raises(StoreError, match="could not write: the disk is full: free some space"):
-            append(events, *MANY)
+            append(events, *MANY_EVENTS)
         assert [event.visit for event in events.since(0, 9)] == ["first"]
     events._rows("PRAGMA max_page_count = 1000000", {})
-    assert append(events, *MANY) == list(range(2, 2002))
+    assert append(events, *MANY_EVENTS) == list(range(2, 2002))
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_a_folder_instead_of_a_file(tmp_path):
 
 def test_a_damaged_database(path):
     with Events(f"sqlite:///{path}") as events:
-        append(events, *MANY)
+        append(events, *MANY_EVENTS)
     with open(path, "r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 8192))

@@ -208,7 +208,7 @@ def test_the_remedies_for_actions_work(name, wrap):
     assert learned_or_refused(wrap(Anything(THREE, ACTIONS[name]))) is not None
 
 
-LARGE = {
+LARGE_SPACES = {
     "bytes": (Box(0, 255, (56, 56, 3), np.uint8), "9408 numbers.*ResizeObservation"),
     "counted": (MultiDiscrete(np.full((56, 56), 4)), "12544 values.*TransformObservation"),
     "hashes": (Box(0, 2**64 - 1, (6,), np.uint64), r"beyond 2\^53.*TransformObservation"),
@@ -234,9 +234,9 @@ class Pictures(Anything):
         return self.seen(), float(self.at == 9), self.at == 9, self.t >= 30, {}
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", LARGE_SPACES)
 def test_large_pictures_that_recur_are_a_table_and_others_are_warned_of(name):
-    space, message = LARGE[name]
+    space, message = LARGE_SPACES[name]
     env = Pictures(space)
     with pytest.warns(UserWarning, match=f"never recur.*{message}"):
         agent = rlsvi.agent_for(env, seed=0)

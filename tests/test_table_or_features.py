@@ -66,8 +66,8 @@ def test_observations_that_recur_stay_a_table():
 
 
 def test_nothing_is_chosen_where_features_would_be_a_table_too(monkeypatch, tmp_path):
-    monkeypatch.setattr(table_or_features, "LEAST", 1.1)  # nothing recurs often enough
-    monkeypatch.setattr(table_or_features, "FIRST", 1)
+    monkeypatch.setattr(table_or_features, "LEAST_SEEN", 1.1)  # nothing recurs often enough
+    monkeypatch.setattr(table_or_features, "FEWEST_STEPS", 1)
     assert not TableOrFeatures(seed=0).learn(Counted(), episodes=2).uses_table
     agent = TableOrFeatures(seed=0).learn(Counted(others=2), episodes=3)
     assert agent.uses_table
@@ -111,7 +111,7 @@ def test_it_goes_back_to_a_table_when_observations_turn_out_to_recur():
 
 
 def test_the_choice_becomes_final(monkeypatch):
-    monkeypatch.setattr(table_or_features, "FINAL", 30)
+    monkeypatch.setattr(table_or_features, "FINAL_STEPS", 30)
     env = Line(noise=0.1)
     agent = TableOrFeatures(seed=0).learn(env, episodes=10)
     assert not agent.uses_table
@@ -123,7 +123,7 @@ def test_the_choice_becomes_final(monkeypatch):
 
 
 def test_a_long_first_episode_decides_nothing(monkeypatch):
-    monkeypatch.setattr(table_or_features, "FINAL", 10)
+    monkeypatch.setattr(table_or_features, "FINAL_STEPS", 10)
     env = Line(noise=0.1)
     agent = TableOrFeatures(seed=0).learn(env, episodes=1)
     assert agent.steps >= 10
@@ -254,7 +254,7 @@ def test_whole_numbers_that_recur_are_left_to_features():
 
 def test_a_table_of_whole_numbers_gives_way_to_features(monkeypatch):
     """Though so many observations recur that nothing else decides against the table."""
-    monkeypatch.setattr(table_or_features, "LEAST", 0.0)
+    monkeypatch.setattr(table_or_features, "LEAST_SEEN", 0.0)
     agent, said = TableOrFeatures(seed=100), []
     agent.learn(Queues(), episodes=12, on_episode=lambda agent, _: said.append(agent.explain()))
     assert not agent.uses_table
@@ -293,7 +293,7 @@ def test_it_goes_back_if_returns_fall(monkeypatch):
     agent.learn(env, episodes=5)
     assert not agent.uses_table
     env.noise = 0.0
-    monkeypatch.setattr(table_or_features, "STILL", 0.0)
+    monkeypatch.setattr(table_or_features, "ERROR_TO_STAY", 0.0)
     played, said = [], []
     agent.learn(env, 60, on_episode=lambda *_: (played.append(agent.uses_table), said.append(agent.explain()))[:0])
     back = played.index(False, played.index(True))
@@ -552,7 +552,7 @@ def test_plans_that_end_far_from_convergence_are_told_of_once(monkeypatch):
 
 
 def test_plans_that_are_kept_count_once(monkeypatch):
-    monkeypatch.setattr("rlsvi.agents.practice.learner.MANY", 40)
+    monkeypatch.setattr("rlsvi.agents.practice.learner.STEPS_PLANNED_ALWAYS", 40)
     monkeypatch.setattr("rlsvi.agents.practice.learner.UNSETTLED_CHANGE", -1.0)
     agent, plans = BoundedRLSVI(seed=0, repeat=1), []
     agent.learn(Line(noise=0.1), 24, on_episode=lambda agent, _: plans.append(agent.planned))

@@ -18,19 +18,21 @@ from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate.finite import simulate
 from twin import assert_same, state_of
 
-WIDE = (-10.0, 10.0)
+WIDE_RANGE = (-10.0, 10.0)
 AGENTS = {
-    "PSRL": PSRL(alpha_P=0.3, reward_range=WIDE),
+    "PSRL": PSRL(alpha_P=0.3, reward_range=WIDE_RANGE),
     "PSRL, normal rewards": PSRL(reward_noise=0.5),
-    "Gaussian PSRL": GaussianPSRL(scale=0.3, reward_range=WIDE),
-    "optimistic PSRL": OptimisticPSRL(samples=3, alpha_P=0.3, reward_range=WIDE),
-    "UCRL2": UCRL2(scale=0.2, reward_range=WIDE),
-    "UCBVI": UCBVI(scale=0.02, reward_range=WIDE),
-    "UCBVI, Bernstein": UCBVI(bonus="bernstein", scale=0.05, reward_range=WIDE),
-    "LSVI-UCB": LSVIUCB(scale=0.01, reward_range=WIDE),
-    "worst case": WorstCaseRLSVI(scale=0.003, clip=True, reward_range=WIDE),
+    "Gaussian PSRL": GaussianPSRL(scale=0.3, reward_range=WIDE_RANGE),
+    "optimistic PSRL": OptimisticPSRL(samples=3, alpha_P=0.3, reward_range=WIDE_RANGE),
+    "UCRL2": UCRL2(scale=0.2, reward_range=WIDE_RANGE),
+    "UCBVI": UCBVI(scale=0.02, reward_range=WIDE_RANGE),
+    "UCBVI, Bernstein": UCBVI(bonus="bernstein", scale=0.05, reward_range=WIDE_RANGE),
+    "LSVI-UCB": LSVIUCB(scale=0.01, reward_range=WIDE_RANGE),
+    "worst case": WorstCaseRLSVI(scale=0.003, clip=True, reward_range=WIDE_RANGE),
     "LSVI-UCB, features": LSVIUCB(
-        scale=0.01, reward_range=WIDE, basis=ActionFeatures(lambda s, a: [0.4, 0.4 * math.sin(s + 3 * a), 0.4 * a])
+        scale=0.01,
+        reward_range=WIDE_RANGE,
+        basis=ActionFeatures(lambda s, a: [0.4, 0.4 * math.sin(s + 3 * a), 0.4 * a]),
     ),
 }
 
@@ -86,7 +88,7 @@ def small(**options):
     return problems.dirichlet(3, 2, 3, seed=4, **options)
 
 
-SMALL = (-1.0, 0.0)  # the rewards of `small`
+SMALL_RANGE = (-1.0, 0.0)  # the rewards of `small`
 
 
 # ---- both loops, files, verbs -------------------------------------------------------------------------------
@@ -133,7 +135,7 @@ def test_a_file_of_the_time_when_all_saved_the_same_arrays_is_read_whole(kind):
 
 
 def test_a_file_whose_counts_do_not_add_up_is_refused(tmp_path):
-    agent = PSRL(seed=3, reward_range=SMALL)
+    agent = PSRL(seed=3, reward_range=SMALL_RANGE)
     simulate(agent, small(), 5)
     agent._learner.mind.counts.visits[0, 0, 0] += 1
     agent.save(tmp_path / "agent")
@@ -143,7 +145,7 @@ def test_a_file_whose_counts_do_not_add_up_is_refused(tmp_path):
 
 def test_regret_is_that_of_the_policy_played():
     problem = small()
-    agent = UCBVI(scale=0.01, reward_range=SMALL, seed=0)
+    agent = UCBVI(scale=0.01, reward_range=SMALL_RANGE, seed=0)
     simulate(agent, problem, 50)
     before = agent._learner.mind.plan.Q.copy()
     regret = simulate(agent, problem, 1).regret[0]
@@ -155,7 +157,7 @@ def test_regret_is_that_of_the_policy_played():
 
 
 def test_compare_takes_them():
-    agents = {"PSRL": PSRL(reward_range=SMALL), "UCRL2": UCRL2(reward_range=SMALL)}
+    agents = {"PSRL": PSRL(reward_range=SMALL_RANGE), "UCRL2": UCRL2(reward_range=SMALL_RANGE)}
     runs = rlsvi.compare(agents, small(), 20, seeds=2, progress=False)
     assert runs.cumulative("PSRL").shape == (2, 20)
 
@@ -175,11 +177,11 @@ def test_an_episode_that_fails_leaves_the_agent_as_it_was():
 
 
 def test_another_task_is_refused():
-    agent = PSRL(reward_range=SMALL, seed=0)
+    agent = PSRL(reward_range=SMALL_RANGE, seed=0)
     simulate(agent, small(), 3)
     with pytest.raises(ValueError, match="cannot go on"):
         simulate(agent, problems.dirichlet(4, 2, 3), 3)
-    features = LSVIUCB(reward_range=SMALL, seed=0)
+    features = LSVIUCB(reward_range=SMALL_RANGE, seed=0)
     simulate(features, small(), 3)
     simulate(features, small(), 3)  # the same features, though another object
     with pytest.raises(ValueError, match="another basis"):
@@ -187,7 +189,7 @@ def test_another_task_is_refused():
 
 
 def test_a_mask_is_honoured_and_may_not_change():
-    agent = PSRL(reward_range=WIDE, seed=0)
+    agent = PSRL(reward_range=WIDE_RANGE, seed=0)
     simulate(agent, Problem(masked()), 30)
     legal = masked().legal[0, 1]
     assert agent._learner.mind.counts.seen[0, 1]
@@ -241,9 +243,9 @@ def test_mean_rewards_have_the_posterior_of_the_prior_given():
 @pytest.mark.parametrize(
     "agent",
     [
-        PSRL(alpha_P=[0.5, 1.0, 2.0], reward_range=SMALL),
-        GaussianPSRL(reward_range=SMALL),
-        OptimisticPSRL(reward_range=SMALL),
+        PSRL(alpha_P=[0.5, 1.0, 2.0], reward_range=SMALL_RANGE),
+        GaussianPSRL(reward_range=SMALL_RANGE),
+        OptimisticPSRL(reward_range=SMALL_RANGE),
     ],
 )
 def test_the_mean_plan_solves_the_mean_of_the_posterior(agent):
@@ -268,7 +270,7 @@ def test_an_early_end_counts_once_it_was_seen():
 
 
 def test_psrl_draws_the_last_period_from_its_posterior():
-    agent, (n, r, _) = played(PSRL(reward_range=SMALL), small())
+    agent, (n, r, _) = played(PSRL(reward_range=SMALL_RANGE), small())
     s, a = np.unravel_index(n[2].argmax(), n[2].shape)
     found = np.array([agent._plan(False, first=True).plan.Q[2, s, a] for _ in range(3000)])
     highs = n[2, s, a] + r[2, s, a]
@@ -277,7 +279,7 @@ def test_psrl_draws_the_last_period_from_its_posterior():
 
 def test_optimistic_psrl_acts_on_the_best_of_its_samples():
     """In the last period, the highest of J draws from the posterior; before it, of J draws for the same V."""
-    agent, (n, r, into) = played(OptimisticPSRL(reward_range=SMALL, samples=4), small())
+    agent, (n, r, into) = played(OptimisticPSRL(reward_range=SMALL_RANGE, samples=4), small())
     plans = [agent._plan(False, first=True).plan for _ in range(3000)]
     s, a = np.unravel_index(n[2].argmax(), n[2].shape)
     highs, found = n[2, s, a] + r[2, s, a], np.array([plan.Q[2, s, a] for plan in plans])
@@ -291,14 +293,17 @@ def test_optimistic_psrl_acts_on_the_best_of_its_samples():
 
 
 def test_optimistic_psrl_with_one_sample_is_psrl():
-    one, plain = OptimisticPSRL(samples=1, seed=4, reward_range=SMALL), PSRL(seed=4, reward_range=SMALL)
+    one, plain = (
+        OptimisticPSRL(samples=1, seed=4, reward_range=SMALL_RANGE),
+        PSRL(seed=4, reward_range=SMALL_RANGE),
+    )
     for agent in (one, plain):
         simulate(agent, small(), 20)
     assert_same(state_of(one), state_of(plain))
 
 
 def test_gaussian_psrl_has_the_noise_of_its_definition():
-    agent, (n, _, into) = played(GaussianPSRL(reward_range=SMALL, scale=0.7, alpha_P=0.5), small())
+    agent, (n, _, into) = played(GaussianPSRL(reward_range=SMALL_RANGE, scale=0.7, alpha_P=0.5), small())
     plans = [agent._plan(False, first=True).plan for _ in range(3000)]
     Q, V = np.array([p.Q for p in plans]), np.array([p.V for p in plans])
     r = agent._learner.mind.counts.reward
@@ -343,7 +348,7 @@ def test_the_optimistic_distribution_solves_its_linear_program():
 
 
 def test_extended_value_iteration_against_linear_programs():
-    agent, (n, r, into) = played(UCRL2(reward_range=SMALL, scale=0.15), small(), 25)
+    agent, (n, r, into) = played(UCRL2(reward_range=SMALL_RANGE, scale=0.15), small(), 25)
     agent._learner.mind.plan.due[0] = True
     mind = agent._learner.plan(False, stream(0))
     t, V = n.sum() + 1, np.zeros(3)
@@ -363,7 +368,7 @@ def test_extended_value_iteration_against_linear_programs():
 
 
 def test_ucrl2_plans_again_only_when_a_count_has_doubled():
-    agent, problem = UCRL2(reward_range=SMALL, seed=0), small()
+    agent, problem = UCRL2(reward_range=SMALL_RANGE, seed=0), small()
     plans, before = 0, None
     for _ in range(300):
         simulate(agent, problem, 1)
@@ -383,7 +388,7 @@ def test_ucrl2_plans_again_only_when_a_count_has_doubled():
 def test_ucbvi_against_its_definition(kind):
     """Every episode planned by a plain twin, from plain counts."""
     problem, scale = small(), 0.002 if kind == "hoeffding" else 0.02
-    agent = UCBVI(bonus=kind, scale=scale, planned=1000, delta=0.1, reward_range=SMALL, seed=5)
+    agent = UCBVI(bonus=kind, scale=scale, planned=1000, delta=0.1, reward_range=SMALL_RANGE, seed=5)
     history = simulate(agent, problem, 40, trace=True)
     L, H, S, A = math.log(5 * 3 * 3 * 2 * 3000 / 0.1), 3, 3, 2  # T = 3000 of H S A pairs
     Q = np.full((H, S, A), np.inf)
@@ -423,7 +428,7 @@ def test_lsvi_ucb_against_its_definition(features):
     phi = np.random.default_rng(1).normal(size=(H, S, A, 4)) if features else np.eye(6).reshape(1, S, A, 6)
     phi /= np.linalg.norm(phi, axis=-1).max()
     problem = Problem(small().mdp, Dense(phi) if features else Tabular())
-    agent = LSVIUCB(lam=0.7, scale=0.005, planned=1000, delta=0.1, reward_range=SMALL, seed=5)
+    agent = LSVIUCB(lam=0.7, scale=0.005, planned=1000, delta=0.1, reward_range=SMALL_RANGE, seed=5)
     history = simulate(agent, problem, 30, trace=True)
     plan = agent._learner.plan(False, stream(0)).plan
     d = phi.shape[3]
@@ -469,7 +474,7 @@ def with_data(agent, problem, each, rng):
 def test_optimistic_values_are_at_least_the_true_ones(agent):
     """At the theory's constants, with probability 0.95 and in practice nearly always; and close to them."""
     rng = np.random.default_rng(0)
-    agent = agent.clone(reward_range=SMALL)
+    agent = agent.clone(reward_range=SMALL_RANGE)
     short = []
     for seed in range(20):
         problem = problems.dirichlet(2, 2, 2, seed=seed)
@@ -483,7 +488,7 @@ def test_optimistic_values_are_at_least_the_true_ones(agent):
 @pytest.mark.parametrize("seen", [False, True])
 def test_an_early_end_is_a_candidate_of_optimism_once_it_was_seen(seen):
     """With rewards below 0 the end, of value 0, is the best that can happen."""
-    agent, problem = UCRL2(reward_range=SMALL, scale=0.05), problems.dirichlet(2, 2, 2, seed=0)
+    agent, problem = UCRL2(reward_range=SMALL_RANGE, scale=0.05), problems.dirichlet(2, 2, 2, seed=0)
     with_data(agent, problem, 400, np.random.default_rng(0))
     agent._learner.mind.counts.ends[0] = seen
     mind = agent._learner.plan(False, stream(0))
@@ -536,7 +541,7 @@ def test_all_find_the_treasure(name):
         (lambda: OptimisticPSRL(samples=0), "samples"),
         (lambda: UCRL2(delta=[0.1]), "delta"),
         (lambda: simulate(LSVIUCB(basis=Dense(np.full((3, 2, 4), 0.6))), small(), 1), "2-norm 1.2, .* divide"),
-        (lambda: simulate(PSRL(alpha_P=[1.0, 2.0], reward_range=SMALL), small(), 1), "alpha_P"),
+        (lambda: simulate(PSRL(alpha_P=[1.0, 2.0], reward_range=SMALL_RANGE), small(), 1), "alpha_P"),
         (lambda: simulate(PSRL(horizon=2), small(), 1), "leave it out"),
         (lambda: PSRL(horizon=9).learn(__import__("gymnasium").make("CartPole-v1"), episodes=1), "numbered"),
     ],

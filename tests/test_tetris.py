@@ -27,7 +27,7 @@ from rlsvi.tetris.features import values as values_of
 from rlsvi.tetris.game import new_game, over, place, placements, start, step
 
 SIZES = [(20, 10, "top row"), (20, 10, "overflow"), (4, 10, "top row"), (7, 4, "overflow"), (11, 6, "top row")]
-LARGE = [(30, 32, "top row"), (100, 5, "overflow")]
+LARGE_BOARDS = [(30, 32, "top row"), (100, 5, "overflow")]
 
 
 def fill(game, board):
@@ -95,7 +95,8 @@ def test_a_narrow_board_has_the_rotations_that_fit():
 
 
 @pytest.mark.parametrize(
-    ("height", "width", "game_over"), [*SIZES, *(pytest.param(*size, marks=pytest.mark.slow) for size in LARGE)]
+    ("height", "width", "game_over"),
+    [*SIZES, *(pytest.param(*size, marks=pytest.mark.slow) for size in LARGE_BOARDS)],
 )
 def test_all_placements_against_pieces_that_fall_row_by_row(height, width, game_over):
     r = rules(height, width, game_over=game_over)
@@ -125,7 +126,7 @@ def test_all_placements_against_pieces_that_fall_row_by_row(height, width, game_
             drops += n
             kinds += np.bincount(removed, minlength=5)
     assert kinds[1] > 20
-    assert (kinds[2:] > 0).all() or r.usable < 4 or (height, width, game_over) in LARGE
+    assert (kinds[2:] > 0).all() or r.usable < 4 or (height, width, game_over) in LARGE_BOARDS
 
 
 def test_features_go_where_they_are_asked_to_and_nowhere_else():

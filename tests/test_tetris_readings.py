@@ -63,7 +63,7 @@ def test_every_claim_on_tetris_has_all_readings():
 def test_levels_are_of_the_shortest_runs_and_what_is_kept_of_those_asked_for():
     frame = table(figure("tetris"), **found(width=0.0, end=lambda s: 0.5))
     assert (shortest(frame), longest(frame)) == (100, 120)
-    who = players.LONG[PRINTED][0]
+    who = players.LONG_RUNS[PRINTED][0]
     assert scores(frame, who).shape == (5, 100)
     assert scores(frame, who, 120).shape == (5, 120)
     np.testing.assert_allclose(level(frame, who), 5000 * (40 + 0.5 * 10) / 50)

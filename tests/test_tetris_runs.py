@@ -8,7 +8,7 @@ from rlsvi.bases import Tetris
 from rlsvi.core import card
 from rlsvi.paper.tetris.tetris_readings import SETTINGS, player_of, reading_run, run_together
 from rlsvi.simulate import simulate_tetris
-from rlsvi.simulate.tetris_lanes import LIMIT, put
+from rlsvi.simulate.tetris_lanes import MOST_PIECES, put
 from rlsvi.simulate.tetris_runs import DROP, LEFT, RIGHT, ROTATE, Player, board_of, learn_tetris, new_run
 from rlsvi.tetris import LETTERS, rules
 from rlsvi.tetris.game import set_board
@@ -136,7 +136,7 @@ def test_a_game_that_is_cut_off_keeps_its_last_transition():
     """Perfect play of squares on two columns never ends; the places of the next placements are not used again."""
     player, board = Player(0, sigma=0.0, known=True), rules(6, 2, "O")
     found = learn_tetris([player], board, 3, memory=50)
-    assert found.pieces.tolist() == [[LIMIT] * 3]
+    assert found.pieces.tolist() == [[MOST_PIECES] * 3]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -18,7 +18,7 @@ from benchmarks.practice.worlds import Catch, DeepSeaPicture, FiftyActions, Head
 from rlsvi.envs import Discretized
 
 TAXI = "Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3"
-SMALL = 1e-6
+ROUNDING = 1e-6
 CART_GRID = ((-2.4, 2.4, 3), (-3.0, 3.0, 5), (-0.21, 0.21, 10), (-3.0, 3.0, 10))
 
 
@@ -94,7 +94,7 @@ CHOSEN = by_name(
     Task(
         "DeepSea-20",
         made("rlsvi/DeepSea-v0", size=20),
-        lambda optimum: (optimum - SMALL,),
+        lambda optimum: (optimum - ROUNDING,),
         (50, 100, 200, 400),
         random=-0.005,
         why="Uniform play needs about a million episodes for a treasure, dithering at least as many.",
@@ -123,7 +123,7 @@ CHOSEN = by_name(
     Task(
         TAXI,
         made(TAXI),
-        lambda optimum: (optimum - SMALL,),
+        lambda optimum: (optimum - ROUNDING,),
         (10, 25, 60, 100, 200, 500),
         random=-191.0,
         why="500 states, and masks of legal actions.",
@@ -134,7 +134,7 @@ CHOSEN = by_name(
     Task(
         "CliffWalking-v1",
         made("CliffWalking-v1", max_episode_steps=200),
-        lambda optimum: (optimum - SMALL,),
+        lambda optimum: (optimum - ROUNDING,),
         (5, 10, 20, 50, 100),
         random=-2030.0,
         why="Costs only, and a cliff beside the shortest path.",
@@ -193,7 +193,7 @@ CHOSEN = by_name(
     Task(
         "DeepSea-picture-20",
         lambda: DeepSeaPicture(size=20),
-        lambda _: (0.99 - SMALL,),
+        lambda _: (0.99 - ROUNDING,),
         (100, 200, 400, 800),
         random=-0.005,
         why="DeepSea as the behaviour suite shows it, and the horizon is not told.",
@@ -201,7 +201,7 @@ CHOSEN = by_name(
     Task(
         "DeepSea-picture-30",
         lambda: DeepSeaPicture(size=30),
-        lambda _: (0.99 - SMALL,),
+        lambda _: (0.99 - ROUNDING,),
         (200, 400, 800, 1600),
         random=-0.005,
         why="The same with 900 numbers.",

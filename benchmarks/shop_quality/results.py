@@ -13,7 +13,7 @@ from benchmarks.shop_quality.worlds import Shop
 from rlsvi.core.files import write_file
 
 PARTS = 20  # of a run; a file holds the mean of each
-LAST = PARTS // 5
+LAST_PARTS = PARTS // 5
 PACKAGES = ("rlsvi", "numpy", "mabwiser", "vowpalwabbit")
 
 

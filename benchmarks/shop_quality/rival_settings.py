@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.shop_quality.mabwiser_linear import LinearThompson
-from benchmarks.shop_quality.results import LAST, PARTS
+from benchmarks.shop_quality.results import LAST_PARTS, PARTS
 from benchmarks.shop_quality.visits import play
 from benchmarks.shop_quality.vowpal import VowpalWabbit
 from benchmarks.shop_quality.worlds import WORLDS, Shop
@@ -52,7 +52,7 @@ def main(arguments=None):
 def _cell(world, policy, seeds):
     shops = [Shop(world, seed) for seed in range(100, 100 + seeds)]
     rewards = np.array([play(shop, policy(shop)) for shop in shops])
-    last = rewards[:, -(world.customers * LAST // PARTS) :].mean()
+    last = rewards[:, -(world.customers * LAST_PARTS // PARTS) :].mean()
     return f"{rewards.mean():.2f}, {last:.2f}"
 
 

@@ -1,11 +1,11 @@
 """Tables of what customers earned: the last fifth and the whole run, and differences to ours on the same seeds."""
 
 from benchmarks.shop_quality.policies import NAMES
-from benchmarks.shop_quality.results import LAST, curves
+from benchmarks.shop_quality.results import LAST_PARTS, curves
 from benchmarks.shop_quality.worlds import WORLDS
 from rlsvi.study.statistics import mean
 
-SPANS = {"last fifth": slice(-LAST, None), "whole run": slice(None)}
+SPANS = {"last fifth": slice(-LAST_PARTS, None), "whole run": slice(None)}
 
 
 def rewards(results, world, policy, span, seeds=None):

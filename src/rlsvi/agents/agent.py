@@ -37,7 +37,7 @@ from rlsvi.agents.contract import (
 from rlsvi.agents.diagnosis import Diagnosis, have_risen, returns_in_words
 from rlsvi.agents.explore import Explore, Greedy, choose, exploration
 from rlsvi.agents.no_progress import (
-    FIRST,
+    FIRST_EPISODES,
     UNREWARDED,
     NoProgressWarning,
     avoids_costs,
@@ -61,7 +61,7 @@ from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.offline.replay import Replay, replay_of
 from rlsvi.progress import bar
 
-LONG = 10_000  # steps of one episode that call for a warning
+LONG_EPISODE = 10_000  # steps of one episode that call for a warning
 P = ParamSpec("P")
 R = TypeVar("R")
 SB3 = {  # arguments of stable-baselines3, and what to write instead
@@ -69,7 +69,7 @@ SB3 = {  # arguments of stable-baselines3, and what to write instead
     "callback": "write on_episode=, a function of the agent and the return that is called after every episode; "
     "learning ends if it returns False",
 }
-ONE = -1  # the key of the sample for a single environment
+SINGLE_KEY = -1  # the key of the sample for a single environment
 
 
 def explain_calls(learn: Callable[P, R]) -> Callable[P, R]:
@@ -188,7 +188,7 @@ class Agent:
             return "it has learned nothing yet: call agent.learn(env, 20)."
         if len(returns) == 0:
             return "its returns are not known here: see by rlsvi.evaluate(agent, env) what its policy earns."
-        if len(returns) < 2 * FIRST:
+        if len(returns) < 2 * FIRST_EPISODES:
             return "it is too early to tell: let it learn for more episodes."
         if not np.any(returns) and not self._found_reward:
             return f"no reward was found: make sure that one can be reached, or {self._what_to_try()}."
@@ -274,7 +274,7 @@ class Agent:
                 steps, paid, place, going_on = self._play(env, learner, plan, place)
                 learner, total = learner.remember(steps, plan, not going_on), total + paid
                 played, rewarded = played + len(steps), rewarded or any(step.reward for step in steps)
-                if going_on and played >= LONG > played - len(steps):
+                if going_on and played >= LONG_EPISODE > played - len(steps):
                     warn_of_endless(env, played)
             self._learner = learner
         self._found_reward = rewarded
@@ -709,7 +709,7 @@ class Agent:
         batch, count, states, starts, masks = divided(self._task, layout, observation, *given)
         choices = self._task.choices
         if not batch:
-            number, after = self._predict(ONE, observation, states[0], starts[0], deterministic, masks[0])
+            number, after = self._predict(SINGLE_KEY, observation, states[0], starts[0], deterministic, masks[0])
             return number if choices is None else choices.action(number), after
         found = [
             self._predict(i, one_observation(observation, i), states[i], starts[i], deterministic, masks[i])
@@ -744,7 +744,7 @@ class Agent:
             raise self._broken()
         return self._task.first_action + a, h + 1
 
-    def _plan(self, mean: bool, key: int = ONE, first: bool = False) -> Any:
+    def _plan(self, mean: bool, key: int = SINGLE_KEY, first: bool = False) -> Any:
         """Return the posterior mean, kept until more is learned, or a sample, drawn at the start of an episode."""
         version = np.asarray(self._learner.counters).tobytes()
         if version != self._version:

@@ -540,7 +540,7 @@ def weights_shaped(prior_mean: float | Floats, shape: tuple[int, int, int]) -> F
 # ---- The features of a loaded agent, which must be those it has learned with -------------------------------
 
 
-MOST = 2**20  # states of a file whose arrays do not show how many there are
+MOST_STATES = 2**20  # states of a file whose arrays do not show how many there are
 
 
 def restored_features(agent: Any, task: Task, blocks: int, dim: int, *, counted: bool = True) -> Features:
@@ -549,8 +549,8 @@ def restored_features(agent: Any, task: Task, blocks: int, dim: int, *, counted:
     counted : whether the arrays of the file show that there are so many states.
     """
     if task.states is not None:
-        if not counted and task.states > MOST:
-            raise ArchiveError(f"is damaged: it declares {task.states} states, at most {MOST} are read")
+        if not counted and task.states > MOST_STATES:
+            raise ArchiveError(f"is damaged: it declares {task.states} states, at most {MOST_STATES} are read")
         table = isinstance(agent.basis or agent._problem_basis or Tabular(), Tabular)
         if table and (task.states * task.actions, 1) != (blocks, dim):  # before it is made
             raise ArchiveError(f"is damaged: {blocks} blocks of {dim} weights are not the table of {task}")

@@ -14,7 +14,7 @@ from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.bases.layout import TableOnlyError, layout_of
-from rlsvi.bases.observed import NUMBERS
+from rlsvi.bases.observed import MOST_NUMBERS
 from rlsvi.core.checks import instead
 from rlsvi.envs.actions import Parts, choices_of
 from rlsvi.envs.task import check_env
@@ -131,9 +131,9 @@ def preflight(agent: Kind, env: Any) -> Kind:
             "actions and offer them by gymnasium.wrappers.TransformAction(env, lambda k: actions[k], "
             "gymnasium.spaces.Discrete(len(actions)))"
         )
-    if agent._takes_basis and task.states is None and (numbers := layout_of(space).measured) > NUMBERS:
+    if agent._takes_basis and task.states is None and (numbers := layout_of(space).measured) > MOST_NUMBERS:
         raise TableOnlyError(
-            f"an observation holds {numbers} numbers, features can be learned of at most {NUMBERS}: make a "
+            f"an observation holds {numbers} numbers, features can be learned of at most {MOST_NUMBERS}: make a "
             "picture smaller by gymnasium.wrappers.ResizeObservation and GrayscaleObservation, keep what matters "
             "by TransformObservation, or give a basis, such as bases.StateFeatures(function)"
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.agents.no_progress import FIRST
+from rlsvi.agents.no_progress import FIRST_EPISODES
 from rlsvi.core.compile import Floats
 from rlsvi.html import html_table
 
@@ -31,7 +31,7 @@ class Diagnosis:
 
 def returns_in_words(returns: Floats, episodes: int) -> str:
     """Return the returns of the first episodes, of recent ones and the best, as far as they are known."""
-    known, first, recent = len(returns), returns[:FIRST], recent_returns(returns)
+    known, first, recent = len(returns), returns[:FIRST_EPISODES], recent_returns(returns)
     since = "" if known == episodes else f", in the last {known} episodes, the only ones known here"
     return (
         f"{first.mean():.4g} in the first {len(first)}, {recent.mean():.4g} in the last {len(recent)}, at best "
@@ -46,6 +46,6 @@ def recent_returns(returns: Floats) -> Floats:
 
 def have_risen(returns: Floats) -> bool:
     """Return whether recent returns are larger than those of the first episodes, beyond their noise."""
-    first, recent = returns[:FIRST], recent_returns(returns)
+    first, recent = returns[:FIRST_EPISODES], recent_returns(returns)
     noise = np.sqrt(first.var() / len(first) + recent.var() / len(recent))
     return bool(recent.mean() > first.mean() + noise)

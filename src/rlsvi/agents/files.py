@@ -180,7 +180,7 @@ def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
 # everything else gives the number. docs/interoperability.md has a reader.
 
 
-MOST = 1_000_000  # the largest number of table cells
+MOST_CELLS = 1_000_000  # the largest number of table cells
 
 
 def export(agent: Any, path: str | os.PathLike[str]) -> None:
@@ -213,8 +213,10 @@ def export(agent: Any, path: str | os.PathLike[str]) -> None:
 
 def _numbered(agent: Any, periods: int, first: int, states: int) -> Any:
     """Return the agent's action in every period and state."""
-    if periods * states > MOST:
-        raise ValueError(f"a table of {periods} x {states} actions is too large to export: more than {MOST:,}")
+    if periods * states > MOST_CELLS:
+        raise ValueError(
+            f"a table of {periods} x {states} actions is too large to export: more than {MOST_CELLS:,}"
+        )
     actions = [[agent.predict(first + s, h, deterministic=True)[0] for s in range(states)] for h in range(periods)]
     task = agent._task
     return np.array([[task.first_action + task.number(a) for a in row] for row in actions], dtype=np.int64)

@@ -25,15 +25,15 @@ import numpy as np
 from rlsvi.agents.contract import warn
 from rlsvi.core.compile import Floats
 
-FIRST = 8  # episodes that count as random
+FIRST_EPISODES = 8  # episodes that count as random
 CHECKED_FROM, STUCK_FROM, RANDOM_FROM = 32, 64, 128  # episodes; the last where outcomes are random
-IDLE = 16  # episodes with a return of 0, at least, of an agent that does nothing
+IDLE_EPISODES = 16  # episodes with a return of 0, at least, of an agent that does nothing
 UNREWARDED, UNREWARDED_STEPS = 1024, 10_000  # that call for a warning, if it is not known what was explored
-TRIED = 10  # steps for each action, on average, before returns tell anything
+STEPS_PER_ACTION = 10  # steps for each action, on average, before returns tell anything
 UNSETTLED = 32  # plans in a row that ended far from convergence
 UNSETTLED_CHANGE = 0.1  # change of values in the last sweep, relative to their size
-SELDOM = 1 / 16  # new outcomes in an episode
-WIDER = 0.1  # of the range of an observed number
+SELDOM_NEW = 1 / 16  # new outcomes in an episode
+WIDER_RANGE = 0.1  # of the range of an observed number
 
 
 class NoProgressWarning(UserWarning):
@@ -55,16 +55,16 @@ def is_checked(episodes: int) -> bool:
 
 def nothing_earned() -> Floats:
     """Return what `earned` begins with: the returns of the first episodes, and the sum of recent ones."""
-    return np.zeros(FIRST + 1)
+    return np.zeros(FIRST_EPISODES + 1)
 
 
 def earned(before: Floats, episodes: int, total: float) -> Floats:
     """Return the summary with one more return. The sum is that of the last quarter when progress is checked."""
     after = before.copy()
-    if episodes <= FIRST:
+    if episodes <= FIRST_EPISODES:
         after[episodes - 1] = total
     begins = episodes % 3 == 0 and is_checked(episodes // 3 * 4)
-    after[FIRST] = 0.0 if begins else after[FIRST] + total
+    after[FIRST_EPISODES] = 0.0 if begins else after[FIRST_EPISODES] + total
     return after
 
 
@@ -77,12 +77,12 @@ def lack_of_progress(first: Floats, recent: Floats | float, episodes: int, explo
     begin = f"after {episodes} episodes, the recent ones earn"
     if typical < usual - 1e-9 * abs(usual):
         return (
-            f"{begin} {typical:.4g}, where most of the first {FIRST}, played almost at random, earned more than "
-            f"{usual:.4g}"
+            f"{begin} {typical:.4g}, where most of the first {FIRST_EPISODES}, played almost at random, earned "
+            f"more than {usual:.4g}"
         )
     if explored and episodes >= STUCK_FROM and mean <= usual + 1e-9 * abs(usual):
         return (
-            f"{begin} {mean:.4g}, no more than most of the first {FIRST}, played almost at random, and "
+            f"{begin} {mean:.4g}, no more than most of the first {FIRST_EPISODES}, played almost at random, and "
             "exploration finds nothing new any more"
         )
     return ""
@@ -98,25 +98,25 @@ def lack_of_progress_at_random(first: Floats, recent: float, episodes: int) -> s
         return ""
     return (
         f"after {episodes} episodes, the recent ones earn {recent:.4g} on average, no more than the {usual:.4g} "
-        f"of the first {FIRST}, played almost at random"
+        f"of the first {FIRST_EPISODES}, played almost at random"
     )
 
 
 def avoids_costs(returns: Floats) -> bool:
     """Return whether the last returns are all 0 and earlier ones were costs, so that the agent may do nothing."""
-    recent = returns[-max(IDLE, len(returns) // 4) :]
-    return bool(len(returns) > IDLE and not recent.any() and returns.min() < 0 and returns.max() <= 0)
+    recent = returns[-max(IDLE_EPISODES, len(returns) // 4) :]
+    return bool(len(returns) > IDLE_EPISODES and not recent.any() and returns.min() < 0 and returns.max() <= 0)
 
 
 def is_explored(times: Floats, episodes: int) -> bool:
     """Return whether hardly any new outcome is to be expected, given how many times each was met."""
-    return bool(np.count_nonzero(times == 1.0) < SELDOM * episodes)
+    return bool(np.count_nonzero(times == 1.0) < SELDOM_NEW * episodes)
 
 
 def is_no_wider(x: Floats, before: int) -> bool:
     """Return whether the rows of `x` from `before` on have hardly widened the range of any number."""
     low, high = x[:before].min(axis=0), x[:before].max(axis=0)
-    margin = WIDER * (high - low)
+    margin = WIDER_RANGE * (high - low)
     return bool((x.min(axis=0) >= low - margin).all() and (x.max(axis=0) <= high + margin).all())
 
 

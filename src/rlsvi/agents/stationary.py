@@ -37,7 +37,7 @@ from rlsvi.envs.task import Task, check_setting, setting_of
 
 Form = Literal["literal", "afterstate"]
 
-MANY = 2**20  # actions that a small file may have, if its basis gives all of them the same weights
+MOST_ACTIONS = 2**20  # actions that a small file may have, if its basis gives all of them the same weights
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -111,7 +111,7 @@ class StationaryAgent(DiscountedAgent):
     def restored_learner(self, task: Task, file: Archive) -> "StationaryLearner":
         """Return the learner stored in a file, after checking all its arrays."""
         ring = read_ring(file, task.actions, self.memory, self.form == "afterstate")
-        if task.actions > max(len(ring.gram), ring.next_x.shape[1], MANY):
+        if task.actions > max(len(ring.gram), ring.next_x.shape[1], MOST_ACTIONS):
             raise ArchiveError(f"is damaged: its ring is not that of {task}")
         learner = self._learner_of(task, ring, None)
         mind = learner.mind

@@ -45,20 +45,20 @@ from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import LARGEST
+from rlsvi.core.checks import LARGEST_NUMBER
 from rlsvi.core.compile import Bools, Floats, Longs, Words
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import Seed
 from rlsvi.envs.task import Task
 
-LEAST, MOST = 0.1, 0.5  # shares below which features learn, and above which a table does
-CLEARLY, STILL = 0.75, 0.9  # of the error of a table: features below them replace a table, and stay
-SOON = 0.9  # the discount of the rewards that are predicted, at most
-FIRST = 30  # the number of steps that a decision is based on, at least
-PLAYED = 4  # episodes before and after a change that tell whether returns have fallen, at least
+LEAST_SEEN, MOST_KNOWN = 0.1, 0.5  # shares below which features learn, and above which a table does
+ERROR_TO_LEAVE, ERROR_TO_STAY = 0.75, 0.9  # of the error of a table: features below them replace a table, and stay
+MOST_DISCOUNT = 0.9  # the discount of the rewards that are predicted, at most
+FEWEST_STEPS = 30  # the number of steps that a decision is based on, at least
+FEWEST_EPISODES = 4  # episodes before and after a change that tell whether returns have fallen, at least
 COMPARED_FROM = 8  # episodes, from which on features that predict better replace a table
 CHANGES = 7  # after which the choice is final
-FINAL, NUMBERS = 10_000, 2**24  # steps, and numbers of observations, beyond which the choice is final
+FINAL_STEPS, FINAL_NUMBERS = 10_000, 2**24  # steps, and numbers of observations, beyond which the choice is final
 TABLE_REMEDY = "try another gamma=, or rlsvi.DiscountedPSRL with another optimism="
 FEATURES_REMEDY = (
     "try a larger gamma=, or rlsvi.BoundedRLSVI with repeat=1 or 4, a larger trace=, or another basis=, such as "
@@ -199,7 +199,7 @@ class TableOrFeatures(PracticeAgent):
         active: Any = self.inner(True, task).new_learner(task, example)
         features: Any = self.inner(False, task)
         if features._lookup(task).table:
-            return ChoosingLearner(self, task, active, True, None, Judgement(FEW))
+            return ChoosingLearner(self, task, active, True, None, Judgement(FEW_VALUES))
         return ChoosingLearner(self, task, active, True, Record.empty(), Judgement())
 
     def restored_learner(self, task: Task, file: Archive) -> "ChoosingLearner":
@@ -270,16 +270,16 @@ class ChoosingLearner:
         record = self.record
         assert record is not None
         changes = record.changes
-        if record.counted >= FIRST and (judged := self._judge(record)) is not None:
+        if record.counted >= FEWEST_STEPS and (judged := self._judge(record)) is not None:
             table, self.choice = judged
             if table != self.table:
                 self.active, self.table, changes = self._replay(record, table), table, changes + 1
                 log.info("%s", self.choice.told(table))
         holds = not self.table and self.active.counters[REPEAT] > 1
         proven = (
-            record.tables[-2 * PLAYED :] == [self.table] * 2 * PLAYED
+            record.tables[-2 * FEWEST_EPISODES :] == [self.table] * 2 * FEWEST_EPISODES
         )  # returns have not fallen since a change
-        long = record.steps >= (FINAL if proven else 10 * FINAL) or record.numbers >= NUMBERS
+        long = record.steps >= (FINAL_STEPS if proven else 10 * FINAL_STEPS) or record.numbers >= FINAL_NUMBERS
         if holds or changes >= CHANGES or (long and self.choice.reason != START):
             self.record = None
 
@@ -293,14 +293,14 @@ class ChoosingLearner:
         if went_back or not is_judged(episodes):
             return None
         seen = record.seen / record.counted
-        if table and seen < LEAST:
+        if table and seen < LEAST_SEEN:
             return False, Judgement(NEW, episodes, seen)
         too_early = episodes < COMPARED_FROM or not record.is_random
-        if table == (record.known >= MOST) or (table and too_early):
-            return table, Judgement(KNOWN if record.known >= MOST else UNKNOWN, episodes, record.known)
+        if table == (record.known >= MOST_KNOWN) or (table and too_early):
+            return table, Judgement(KNOWN if record.known >= MOST_KNOWN else UNKNOWN, episodes, record.known)
         with one_thread():
             errors = self._errors(record)
-        better = errors[1] < (CLEARLY if table else STILL) * errors[0]
+        better = errors[1] < (ERROR_TO_LEAVE if table else ERROR_TO_STAY) * errors[0]
         return not better, Judgement(FEATURES if better else TABLE, episodes, record.known, *errors)
 
     def _errors(self, record: "Record") -> tuple[float, float]:
@@ -313,7 +313,11 @@ class ChoosingLearner:
         row, action = np.array([step[:2] for step in steps]).T
         ends = np.cumsum([len(episode) for episode in record.episodes])
         held, last = np.arange(len(steps)) >= ends[record.recent - 1], np.isin(np.arange(len(steps)), ends - 1)
-        reward, b, gamma = np.array([step[2] for step in steps]), np.empty(len(steps)), min(SOON, self.agent.gamma)
+        reward, b, gamma = (
+            np.array([step[2] for step in steps]),
+            np.empty(len(steps)),
+            min(MOST_DISCOUNT, self.agent.gamma),
+        )
         cut_off = last & np.array([step[3] != END for step in steps])
         reward[cut_off] += gamma / (1 - gamma) * reward[~held].mean()
         discounted_sums(reward, last, gamma, b)
@@ -372,7 +376,7 @@ def is_judged(episodes: int) -> bool:
     return episodes > 1 and part & (part - 1) == 0
 
 
-START, NEW, KNOWN, UNKNOWN, FEATURES, TABLE, FELL, FEW = range(8)  # reasons of a choice
+START, NEW, KNOWN, UNKNOWN, FEATURES, TABLE, FELL, FEW_VALUES = range(8)  # reasons of a choice
 
 
 class Judgement(NamedTuple):
@@ -397,14 +401,15 @@ class Judgement(NamedTuple):
         now, before = (self.features, self.table) if table else (self.table, self.features)
         other = "features" if table else "a table"
         why = {
-            START: f"it begins so, until {FIRST} steps after the first episode tell whether observations recur",
+            START: f"it begins so, until {FEWEST_STEPS} steps after the first episode tell whether observations "
+            "recur",
             NEW: f"{share} of observations were seen in an earlier episode",
             KNOWN: taken,
             UNKNOWN: taken,
             FEATURES: errors,
             TABLE: errors,
             FELL: f"returns had fallen from {before:.4g} to {now:.4g} with {other}",
-            FEW: "observations consist of categories with so few values that features would be a table too",
+            FEW_VALUES: "observations consist of categories with so few values that features would be a table too",
         }
         after = f", as judged after {self.episodes:.0f} episodes" if self.episodes else ""
         return f"Learning with {kind}{after}: {why[int(self.reason)]}."
@@ -415,7 +420,7 @@ class Judgement(NamedTuple):
         if "choice" not in file:
             return cls()
         reason, *numbers = file.take("choice", (len(cls._fields),)).tolist()
-        if reason not in range(FEW + 1):
+        if reason not in range(FEW_VALUES + 1):
             raise ArchiveError("is damaged: its choice of a table or features has no reason")
         return cls(reason, *numbers)
 
@@ -453,7 +458,7 @@ class Record(NamedTuple):
         first = len(self.episodes) - 1
         while not is_judged(first) and first > 1:
             first -= 1
-        while first > 1 and sum(len(episode) for episode in self.episodes[first:]) < FIRST:
+        while first > 1 and sum(len(episode) for episode in self.episodes[first:]) < FEWEST_STEPS:
             first -= 1
         return first
 
@@ -497,10 +502,10 @@ class Record(NamedTuple):
         returns = self.returns
         after = returns[begins[-1] :]
         before = returns[begins[-2] : begins[-1]][-len(after) :]
-        if min(len(before), len(after)) < PLAYED:
+        if min(len(before), len(after)) < FEWEST_EPISODES:
             return None
         noise = math.sqrt(before.var(ddof=1) / len(before) + after.var(ddof=1) / len(after))
-        usual, now, first = float(before.mean()), float(after.mean()), float(returns[:PLAYED].mean())
+        usual, now, first = float(before.mean()), float(after.mean()), float(returns[:FEWEST_EPISODES].mean())
         loss = max(2 * noise, (usual - first) / 2, 1e-9 * abs(usual))
         if now >= usual - loss:
             return None
@@ -573,7 +578,10 @@ class Record(NamedTuple):
         (N, _), (T, _) = file.shape("record.x", 2), file.shape("record.steps", 2)
         (E,) = file.shape("record.lengths", 1)
         x, legal = file.take("record.x", (N, layout.size)), file.take("record.legal", (N, actions), np.bool_)
-        steps, reward = file.take("record.steps", (T, 3), np.int64), file.take("record.reward", (T,), most=LARGEST)
+        steps, reward = (
+            file.take("record.steps", (T, 3), np.int64),
+            file.take("record.reward", (T,), most=LARGEST_NUMBER),
+        )
         lengths = file.take_within("record.lengths", (E,), np.int64, 1, T)
         rows, action, following = steps.T
         within = (steps >= (0, 0, END)).all() and (steps < (N, actions, N)).all() and legal.any(axis=1).all()

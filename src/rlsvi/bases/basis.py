@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rlsvi.bases.layout import Ranges, Seen
 from rlsvi.core.archive import Archive
-from rlsvi.core.checks import LARGEST, finite, fits, flag, read_only, shown, whole
+from rlsvi.core.checks import LARGEST_NUMBER, finite, fits, flag, read_only, shown, whole
 from rlsvi.core.compile import Floats, Ints
 
 At = Callable[[int, Any], tuple[Ints, Floats]]
@@ -344,10 +344,10 @@ def within(block: Any, blocks: int) -> bool:
 
 def check_finite(name: str, phi: Floats) -> None:
     """Raise an error if features are not finite or too large."""
-    if phi.size and not -LARGEST <= phi.min() <= phi.max() <= LARGEST:
+    if phi.size and not -LARGEST_NUMBER <= phi.min() <= phi.max() <= LARGEST_NUMBER:
         raise ValueError(
-            f"the features of {name} must be finite, got NaN, infinity or more than {LARGEST:g}: clean or scale "
-            "the observations"
+            f"the features of {name} must be finite, got NaN, infinity or more than {LARGEST_NUMBER:g}: clean or "
+            "scale the observations"
         )
 
 
@@ -453,7 +453,7 @@ def checked_at(name: str, at: At, actions: int, blocks: int, dim: int) -> At:
             raise TypeError(f"{name}.at must return blocks {(actions,)} and features {shape}: {error}") from None
         if phi.shape != shape:
             raise misshaped(name, phi.shape, shape)
-        if not np.vdot(phi, phi) <= LARGEST * LARGEST:
+        if not np.vdot(phi, phi) <= LARGEST_NUMBER * LARGEST_NUMBER:
             check_finite(name, phi)
         numbers = block.tolist() if short else block
         if block.shape != (actions,) or block.dtype.kind not in "iu" or min(numbers) < 0 or max(numbers) >= blocks:

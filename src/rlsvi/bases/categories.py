@@ -1,8 +1,8 @@
 """Categories: the values of texts and of identifiers, numbered in the order in which they appear.
 
 A text has no number of values that is known in advance, and a Discrete number may have millions. The first values
-that appear have a category each, up to `MOST`; category 0 is for all others, and for those not yet learned from.
-Features have room for 2, 4, 8, .. categories, so that they change a few times only.
+that appear have a category each, up to `MOST_CATEGORIES`; category 0 is for all others, and for those not yet
+learned from. Features have room for 2, 4, 8, .. categories, so that they change a few times only.
 """
 
 from copy import copy
@@ -14,22 +14,22 @@ from rlsvi.bases.layout import CODES, Layout
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats
 
-MOST = 255  # categories of a number, without the one for all others
+MOST_CATEGORIES = 255  # categories of a number, without the one for all others
 
 
 class Categories:
     """The values of each open number of a layout that have a category of their own.
 
-    indicators : how many indicators the discrete numbers may have before those with more than MOST + 1 values are
-        open; the codes of texts always are.
+    indicators : how many indicators the discrete numbers may have before those with more than MOST_CATEGORIES + 1
+        values are open; the codes of texts always are.
     most : how many categories a number may have, without the one for all others.
     """
 
-    def __init__(self, layout: Layout, indicators: int, most: int = MOST) -> None:
+    def __init__(self, layout: Layout, indicators: int, most: int = MOST_CATEGORIES) -> None:
         self.most = most
         many = sum(layout.counts) > indicators
         self.first, self._counts = layout.measured, layout.counts
-        open_ = [j for j, n in enumerate(layout.counts) if n == CODES or (many and n > MOST + 1)]
+        open_ = [j for j, n in enumerate(layout.counts) if n == CODES or (many and n > MOST_CATEGORIES + 1)]
         self.values: dict[int, Floats] = {j: np.zeros(0) for j in open_}  # in the order of appearance
 
     @property
@@ -68,7 +68,7 @@ class Categories:
         later.values = {}
         for j in self.values:
             known = file.take(f"category_{j}", file.shape(f"category_{j}", 1))
-            apart = len(np.unique(known)) == len(known) <= MOST
+            apart = len(np.unique(known)) == len(known) <= MOST_CATEGORIES
             if not apart or not ((known >= 0) & (known < self._counts[j]) & (known == np.floor(known))).all():
                 raise ArchiveError("is damaged: its categories make no sense")
             later.values[j] = known

@@ -7,7 +7,7 @@ import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
 from rlsvi.core.archive import storable
-from rlsvi.core.checks import LARGEST, finite, fits, flag, one_of, shown, whole
+from rlsvi.core.checks import LARGEST_NUMBER, finite, fits, flag, one_of, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
 
@@ -155,7 +155,7 @@ def agnostic(
     q = _optimal_values(Q)
     fits("features", q.size * whole("features", features, 1), "draw fewer")
     real = isinstance(rho, int | float | np.integer | np.floating) and not isinstance(rho, bool)
-    if not real or not 0 <= rho <= LARGEST:
+    if not real or not 0 <= rho <= LARGEST_NUMBER:
         raise ValueError(f"rho must be finite and not negative, got {shown(rho)}")
     std = np.sqrt(float(rho)) if one_of("rho_is", rho_is, ("variance", "std")) == "variance" else rho
     noise = np.random.default_rng(sequence(seed)).standard_normal((*q.shape, features))

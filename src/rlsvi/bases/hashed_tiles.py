@@ -10,7 +10,9 @@ from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, whole
 from rlsvi.core.compile import Floats
 
-GOLDEN, FIRST, SECOND = (np.uint64(k) for k in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+GOLDEN_STEP, FIRST_FACTOR, SECOND_FACTOR = (
+    np.uint64(k) for k in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 
 
 @storable
@@ -68,7 +70,7 @@ class HashedTiles(MeasuredBasis):
 
 def mix(word: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return words in which every bit depends on all bits before (splitmix64, Steele, Lea and Flood 2014)."""
-    word = word + GOLDEN
-    word = (word ^ (word >> np.uint64(30))) * FIRST
-    word = (word ^ (word >> np.uint64(27))) * SECOND
+    word = word + GOLDEN_STEP
+    word = (word ^ (word >> np.uint64(30))) * FIRST_FACTOR
+    word = (word ^ (word >> np.uint64(27))) * SECOND_FACTOR
     return word ^ (word >> np.uint64(31))

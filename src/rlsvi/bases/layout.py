@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from rlsvi.core.checks import LARGEST, shown, whole
+from rlsvi.core.checks import LARGEST_NUMBER, shown, whole
 from rlsvi.core.compile import Bools, Floats, compiled
 
 UNBOUNDED = 1e9  # a bound beyond this does not say where observations lie
@@ -152,7 +152,7 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
     x = np.concatenate([*measured, *counted]) if len(measured) + len(counted) != 1 else (measured + counted)[0]
     if not are_small(x):
         raise ValueError(
-            f"observation holds NaN, infinity or more than {LARGEST:g}: {shown(observation)}. Correct the "
+            f"observation holds NaN, infinity or more than {LARGEST_NUMBER:g}: {shown(observation)}. Correct the "
             "environment, or replace such numbers by gymnasium.wrappers.TransformObservation"
         )
     whole = x[layout.measured :]
@@ -166,10 +166,10 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
 
 @compiled
 def are_small(x: Floats) -> bool:
-    """Return whether no number is NaN, infinite or larger than LARGEST."""
+    """Return whether no number is NaN, infinite or larger than LARGEST_NUMBER."""
     small = True
     for i in range(x.size):
-        small &= abs(x[i]) <= LARGEST
+        small &= abs(x[i]) <= LARGEST_NUMBER
     return small
 
 
@@ -331,7 +331,7 @@ def _unserved(space: Any, path: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], 
 # times. All features must then be recomputed from the original observations.
 
 MARGIN, GROWTH = 0.1, 1.5
-SMALLEST = 1e-9  # the least width of a range, relative to its numbers
+LEAST_WIDTH = 1e-9  # the least width of a range, relative to its numbers
 
 
 class Ranges(NamedTuple):
@@ -388,7 +388,7 @@ def grown(ranges: Ranges, x: Floats) -> Ranges | None:
     width = ranges.high - ranges.low
     low = np.where(below, np.fmin(least, ranges.high - GROWTH * width), ranges.low)
     high = np.where(above, np.fmax(most, ranges.low + GROWTH * width), ranges.high)
-    pad = np.where(most > least, MARGIN * (most - least), np.fmax(1.0, SMALLEST * np.abs(most)))
+    pad = np.where(most > least, MARGIN * (most - least), np.fmax(1.0, LEAST_WIDTH * np.abs(most)))
     low, high = np.where(new, least - pad, low), np.where(new, most + pad, high)
     return ranges._replace(low=np.fmax(low, ranges.least), high=np.fmin(high, ranges.most))
 

@@ -13,17 +13,16 @@ from rlsvi.bases.basis import Features, RowBasis
 from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import StateFeatures
 from rlsvi.bases.layout import Layout, Ranges, TableOnlyError, boxes_in, layout_of, ranges_of, scaled, vector_of
-from rlsvi.bases.pixel_pairs import MOST as MOST_PIXELS
-from rlsvi.bases.pixel_pairs import PixelPairs
+from rlsvi.bases.pixel_pairs import MOST_PIXELS, PixelPairs
 from rlsvi.bases.radial import Radial
 from rlsvi.bases.tabular import Tabular
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import finite, shown
 from rlsvi.core.compile import Floats
 
-CROSSED = 1024  # up to this many features, measured features have separate weights for all discrete values
-MOST = 4096  # the largest number of zeros and ones
-NUMBERS = 2048  # the largest number of measured numbers that have features by default
+MOST_CROSSED = 1024  # up to this many features, measured features have separate weights for all discrete values
+MOST_INDICATORS = 4096  # the largest number of zeros and ones
+MOST_NUMBERS = 2048  # the largest number of measured numbers that have features by default
 GRID = 2  # up to this many measured numbers, a grid of radial functions is fine enough
 FUNCTIONS = 15  # per side of a grid
 CELLS = 10_000  # the largest number of states for a table
@@ -149,9 +148,9 @@ def _bounds(name: str, given: Any, layout: Layout) -> list[float | None]:
 def usual(n: int) -> RowBasis:
     """Return local functions, which follow abrupt changes, if a grid is fine enough; otherwise cosines.
 
-    There is at least one wave for each of up to NUMBERS numbers; Fourier refuses more of them.
+    There is at least one wave for each of up to MOST_NUMBERS numbers; Fourier refuses more of them.
     """
-    most = max(Fourier.features, min(n, NUMBERS) + 1)
+    most = max(Fourier.features, min(n, MOST_NUMBERS) + 1)
     return Radial(features=FUNCTIONS**n + 1) if n <= GRID else Fourier(features=most)
 
 
@@ -211,14 +210,14 @@ def picture_in(layout: Layout) -> PixelPairs | None:
     return PixelPairs(height, width, channels, first)
 
 
-def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats, crossed: int = CROSSED) -> Floats:
+def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats, crossed: int = MOST_CROSSED) -> Floats:
     """Return the features (N, d) of observations given as vectors (N, n), at most `crossed` if products."""
     m, counts = layout.measured, layout.counts
-    if prod(counts) > CROSSED and sum(counts) > MOST:
+    if prod(counts) > MOST_CROSSED and sum(counts) > MOST_INDICATORS:
         raise TableOnlyError(
-            f"the counted numbers of an observation take {sum(counts)} values, features are at most {MOST}: turn "
-            "them into a Box by gymnasium.wrappers.TransformObservation, or give a basis, such as "
-            "bases.StateFeatures(function)"
+            f"the counted numbers of an observation take {sum(counts)} values, features are at most "
+            f"{MOST_INDICATORS}: turn them into a Box by gymnasium.wrappers.TransformObservation, or give a "
+            "basis, such as bases.StateFeatures(function)"
         )
     phi = _made_by(basis, scaled(ranges, x[:, :m])) if m else np.ones((len(x), 1))
     if not counts:
@@ -230,7 +229,7 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats, crossed:
     return np.concatenate([phi, ones], axis=1) if m else ones
 
 
-def is_crossed(layout: Layout, features: int, crossed: int = CROSSED) -> bool:
+def is_crossed(layout: Layout, features: int, crossed: int = MOST_CROSSED) -> bool:
     """Return whether measured features have separate weights for all values of the discrete numbers."""
     return not layout.counts or prod(layout.counts) * features <= crossed
 

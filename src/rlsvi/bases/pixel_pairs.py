@@ -23,7 +23,7 @@ from rlsvi.core.checks import check_rows, flag, whole
 from rlsvi.core.compile import Floats, Longs, compiled
 
 SINGLE, PAIRED = 2.0, 10.0  # sizes of the features of single pixels, and of pairs
-MOST = 2048  # the largest number of pixels in all channels: two million pairs
+MOST_PIXELS = 2048  # the largest number of pixels in all channels: two million pairs
 
 
 @storable
@@ -72,13 +72,13 @@ class PixelPairs(MeasuredBasis):
     def planes(self) -> Longs:
         """Return which number of an observation each pixel is, (channels, height, width), after all checks."""
         height, width, channels = (
-            whole(name, getattr(self, name), 1, MOST) for name in ("height", "width", "channels")
+            whole(name, getattr(self, name), 1, MOST_PIXELS) for name in ("height", "width", "channels")
         )
         whole("features", self.features, 1, 2**14)
-        if (n := height * width * channels) > MOST:
+        if (n := height * width * channels) > MOST_PIXELS:
             raise ValueError(
                 f"a picture of {height} x {width} in {channels} channels has {n} pixels, pairs are made of up to "
-                f"{MOST}: make it smaller by gymnasium.wrappers.ResizeObservation and GrayscaleObservation"
+                f"{MOST_PIXELS}: make it smaller by gymnasium.wrappers.ResizeObservation and GrayscaleObservation"
             )
         least = channels * (channels - 1) // 2 + channels * (height * width > 1)  # the coarsest bins
         if least > self.features:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rlsvi.bases.basis import MeasuredBasis
 from rlsvi.core.archive import storable
-from rlsvi.core.checks import LARGEST, check_rows, positive, shown, whole
+from rlsvi.core.checks import LARGEST_NUMBER, check_rows, positive, shown, whole
 from rlsvi.core.compile import Floats, compiled
 from rlsvi.core.elementary import exp
 
@@ -45,8 +45,10 @@ class Radial(MeasuredBasis):
         features, seed = whole("features", self.features, 2, 2**14), whole("seed", self.seed, 0)
         centres, apart = centres_of(x.shape[-1], features, seed)
         width = apart if self.width is None else positive("width", self.width)
-        if not 1 / LARGEST <= width <= LARGEST:  # its square would not be within float64
-            raise ValueError(f"width must lie between {1 / LARGEST:g} and {LARGEST:g}, got {shown(width)}")
+        if not 1 / LARGEST_NUMBER <= width <= LARGEST_NUMBER:  # its square would not be within float64
+            raise ValueError(
+                f"width must lie between {1 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}, got {shown(width)}"
+            )
         phi = np.ones((len(x), 1 + len(centres)))
         numbers = np.ascontiguousarray(x, dtype=np.float64)
         fill_bumps(numbers, np.ascontiguousarray(centres.T), width * width, phi)

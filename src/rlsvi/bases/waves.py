@@ -18,10 +18,10 @@ from rlsvi.core.random import normal, stream, uniform
 
 WIDTH = 6.0  # [0, 1] covers this many standard deviations on each side of the mean
 LINEAR = 0.3  # size of the linear features
-FEWEST = 64  # waves to begin with
+FEWEST_WAVES = 64  # waves to begin with
 STEPS_PER_WAVE = 4
-JUDGED = 200  # waves that judge a length
-USUAL = 0.25  # length after a single episode, in units of the number of measured numbers
+JUDGED_WAVES = 200  # waves that judge a length
+FIRST_LENGTH = 0.25  # length after a single episode, in units of the number of measured numbers
 LENGTHS = 2.0 ** np.arange(-4, 0.5, 0.5)  # those that are judged, in the same units
 
 
@@ -90,11 +90,11 @@ class Waves(MeasuredBasis):
 
     def tune(self, n: int, steps: int, error: Callable[[Self], float] | None) -> Self:
         """Return one wave for every four steps, of the length whose predictions are best, unless it was given."""
-        count, length = min(self.features, max(FEWEST, steps // STEPS_PER_WAVE)), self.length
+        count, length = min(self.features, max(FEWEST_WAVES, steps // STEPS_PER_WAVE)), self.length
         if length is None and error is not None:
-            judged = [replace(self, features=min(count, JUDGED), length=float(each)) for each in n * LENGTHS]
+            judged = [replace(self, features=min(count, JUDGED_WAVES), length=float(each)) for each in n * LENGTHS]
             length = min(judged, key=error).length
-        return replace(self, features=count, length=n * USUAL if length is None else length)
+        return replace(self, features=count, length=n * FIRST_LENGTH if length is None else length)
 
     def state(self) -> dict[str, Any]:
         """Return the number of waves and their length."""

@@ -32,21 +32,36 @@ class Commands(TyperGroup):
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
-FIRST = ("demo", "train", "fit", "judge", "evaluate", "watch", "compare", "bsuite", "paper", "report", "serve")
+FIRST_COMMANDS = (
+    "demo",
+    "train",
+    "fit",
+    "judge",
+    "evaluate",
+    "watch",
+    "compare",
+    "bsuite",
+    "paper",
+    "report",
+    "serve",
+)
 
 
 def commands() -> dict[str, tuple[Callable[..., None], Any]]:
     """Return the commands, and their classes if they have one: what the files of this folder offer.
 
     A file offers the function that has its name, or those that it lists as COMMANDS. A folder offers none, and is
-    not imported: the tour loads much. In the help, the commands in FIRST come first.
+    not imported: the tour loads much. In the help, the commands in FIRST_COMMANDS come first.
     """
     found = {}
     for module in (import_module(f"{__name__}.{it.name}") for it in iter_modules(__path__) if not it.ispkg):
         of_its_name = getattr(module, module.__name__.rpartition(".")[2], None)
         for command in getattr(module, "COMMANDS", (of_its_name,) if inspect.isfunction(of_its_name) else ()):
             found[command.__name__] = command, getattr(module, "COMMAND_CLASS", None)
-    ordered = [*(name for name in FIRST if name in found), *(name for name in found if name not in FIRST)]
+    ordered = [
+        *(name for name in FIRST_COMMANDS if name in found),
+        *(name for name in found if name not in FIRST_COMMANDS),
+    ]
     return {name: found[name] for name in ordered}
 
 

@@ -45,7 +45,7 @@ def defaults(problem: str) -> dict[str, Any]:
 
 
 FUSED, STEPPED = (2000, 20), (50, 10)  # episodes and seeds, if none are given
-USUAL, ANYWHERE = "rlsvi,lsvi-epsilon", "default"
+USUAL_AGENTS, AGENT_OF_ANY_TASK = "rlsvi,lsvi-epsilon", "default"
 EXECUTORS = ("threads", "processes", "serial", "ray")
 _learning = partial(typer.Option, rich_help_panel="Agents")
 
@@ -154,7 +154,8 @@ def compare(
         drawn = problem_named(problem, options)
         solved = is_solved(drawn)
         names = [
-            name.strip() for name in ((USUAL if solved else ANYWHERE) if agents is None else agents).split(",")
+            name.strip()
+            for name in ((USUAL_AGENTS if solved else AGENT_OF_ANY_TASK) if agents is None else agents).split(",")
         ]
         usual = FUSED if solved and not all(is_of_others(name) for name in names) else STEPPED
         episodes, seeds = episodes or usual[0], seeds or usual[1]

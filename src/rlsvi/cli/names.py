@@ -33,7 +33,7 @@ from rlsvi._lazy import exports_of, source_of
 from rlsvi.core.checks import instead
 
 Arguments = dict[str, Any]
-SHORT = {  # names of classes that are shorter than their own in lower case with hyphens, which are understood too
+SHORT_NAMES = {  # of classes, shorter than their own in lower case with hyphens, which are understood too
     "IncrementalRLSVI": "incremental",
     "EnsembleRLSVI": "ensemble",
     "LSVIUCB": "lsvi-ucb",
@@ -74,7 +74,7 @@ def own_agents() -> dict[str, str]:
     found = {name: what for name, (_, what, _) in VARIANTS.items()}
     for kind, home in sorted(exports_of("rlsvi.agents").items()):
         if (node := _agent_class(kind, home)) is not None:
-            found[SHORT.get(kind, _hyphened(kind))] = _summary(node)
+            found[SHORT_NAMES.get(kind, _hyphened(kind))] = _summary(node)
     return found
 
 
@@ -133,7 +133,11 @@ def agent_class(name: str, option: str = "--agents") -> Any:
     if name in VARIANTS:
         return _exported(VARIANTS[name][0])
     for kind, home in exports_of("rlsvi.agents").items():
-        if name and name in (kind, SHORT.get(kind), _hyphened(kind)) and _agent_class(kind, home) is not None:
+        if (
+            name
+            and name in (kind, SHORT_NAMES.get(kind), _hyphened(kind))
+            and _agent_class(kind, home) is not None
+        ):
             return _exported(kind)
     if any(entry.name == name for entry in agents_of_packages()):
         return load_entry_point(name, option)

@@ -13,8 +13,8 @@ from rlsvi.core.machine import memory
 if TYPE_CHECKING:
     from rlsvi.core.compile import Floats
 
-LARGEST = 1e100  # of a feature, reward or prior mean: its square and sums stay within float64
-QUICK = 4096  # numbers that are checked all at once by the sum of their squares
+LARGEST_NUMBER = 1e100  # of a feature, reward or prior mean: its square and sums stay within float64
+QUICK_NUMBERS = 4096  # numbers that are checked all at once by the sum of their squares
 
 
 def positive(name: str, value: Any) -> float:
@@ -47,10 +47,10 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
 
 def finite(name: str, values: Any) -> "Floats":
     """Return `values` as an array if they are all finite and not too large."""
-    if type(values) is np.ndarray and values.dtype == np.float64 and values.size <= QUICK:
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.size <= QUICK_NUMBERS:
         flat = values.ravel()
         with np.errstate(over="ignore", invalid="ignore"):
-            if flat.dot(flat) <= LARGEST:  # then no number is larger, and none is NaN
+            if flat.dot(flat) <= LARGEST_NUMBER:  # then no number is larger, and none is NaN
                 return values
     try:
         array = np.asarray(float(values) if np.ndim(values) == 0 else values)
@@ -60,9 +60,11 @@ def finite(name: str, values: Any) -> "Floats":
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number or an array of numbers, got {shown(values)}") from None
     except OverflowError:
-        raise ValueError(f"{name} must be finite, got more than {LARGEST:g}: clean the data") from None
-    if not (np.abs(array) <= LARGEST).all():
-        raise ValueError(f"{name} must be finite, got NaN, infinity or more than {LARGEST:g}: clean the data")
+        raise ValueError(f"{name} must be finite, got more than {LARGEST_NUMBER:g}: clean the data") from None
+    if not (np.abs(array) <= LARGEST_NUMBER).all():
+        raise ValueError(
+            f"{name} must be finite, got NaN, infinity or more than {LARGEST_NUMBER:g}: clean the data"
+        )
     return array
 
 

@@ -111,7 +111,8 @@ def factorise(U: Floats, inv: Floats, low: Floats) -> bool:
 
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # the first ends with 21 zero bits
 ROOT_HALF = 0.7071067811865476
-LARGEST, SMALLEST = 709.782712893384, -708.396418532264  # exp beyond is infinite, or so small that it counts as 0
+LARGEST_EXPONENT = 709.782712893384  # exp of more is infinite
+SMALLEST_EXPONENT = -708.396418532264  # exp of less is so small that it counts as 0
 POWERS = np.ldexp(1.0, np.arange(-512, 513))  # of 2
 
 ROUNDING = 6755399441055744.0  # 1.5 2^52: a number that is added to it loses what comes after the point
@@ -140,8 +141,8 @@ def log(x: float) -> float:
 @compiled
 def exp(x: float) -> float:
     """Return e^x, as 2^k e^r with |r| at most log(2) / 2; 0 if it is below 2^-1022."""
-    if not SMALLEST <= x <= LARGEST:
-        return np.inf if x > LARGEST else (0.0 if x < SMALLEST else x)
+    if not SMALLEST_EXPONENT <= x <= LARGEST_EXPONENT:
+        return np.inf if x > LARGEST_EXPONENT else (0.0 if x < SMALLEST_EXPONENT else x)
     k = int(math.floor(x * (1.0 / (LN2_HIGH + LN2_LOW)) + 0.5))  # noqa: RUF046 (a float on a card)
     r, below = two_sum(x - k * LN2_HIGH, -(k * LN2_LOW))
     series = 1.0 / 40320.0 + r * (1.0 / 362880.0 + r * (1.0 / 3628800.0 + r * (1.0 / 39916800.0)))

@@ -83,7 +83,7 @@ def one_thread() -> AbstractContextManager[Any]:
 
 
 ROWS = 4096  # of a block: enough to occupy a core for a millisecond, and smaller problems are not divided
-LITTLE = 3e7  # multiplications, about 10 ms, for which threads do not pay: on a busy machine they wait
+LITTLE_WORK = 3e7  # multiplications, about 10 ms, for which threads do not pay: on a busy machine they wait
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -102,7 +102,7 @@ def threads() -> int:
 def on_all_cores(function: Callable[[Item], Result], items: Sequence[Item], work: float) -> list[Result]:
     """Return the function of every item in their order. The work is the number of multiplications in all."""
     count = min(threads(), len(items))
-    if count <= 1 or work < LITTLE:
+    if count <= 1 or work < LITTLE_WORK:
         return [function(item) for item in items]
     errors = np.geterr()  # every thread has its own way to treat overflow
 

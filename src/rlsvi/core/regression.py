@@ -140,8 +140,8 @@ def prior_factor(shape: tuple[int, ...], d: int, ridge: float) -> Factor:
     return Factor(U, np.full((*shape, d), 1.0 / math.sqrt(ridge)))
 
 
-HUGE = 2.0**511  # the square of a diagonal of this size is finite
-TINY = 2.0**-400  # the unit of the roots in rank_one: p may be 1e250, and its square must not overflow
+HUGE_DIAGONAL = 2.0**511  # the square of a diagonal of this size is finite
+TINY_UNIT = 2.0**-400  # the unit of the roots in rank_one: p may be 1e250, and its square must not overflow
 
 
 @compiled
@@ -150,12 +150,12 @@ def _rotation(p: float, root: float, shrink: float, total: float) -> tuple[float
 
     If t_j = t_{j-1}, as for a row of zeros, the cosine is exactly 1.
     """
-    small = p * TINY
+    small = p * TINY_UNIT
     t = total + small * small
     r = math.sqrt(t)
     s = r * (1.0 / t)  # the division does not depend on the root
     cos = root * s if t != total else 1.0
-    return cos, (small * s) * shrink, r, s * TINY, t
+    return cos, (small * s) * shrink, r, s * TINY_UNIT, t
 
 
 @kernel
@@ -168,12 +168,12 @@ def rank_one(U: Floats, inv: Floats, x: Floats) -> bool:
     """
     d = unsigned(x.size)
     odd = d % TWO
-    root, shrink, total = TINY, 1.0, TINY * TINY
+    root, shrink, total = TINY_UNIT, 1.0, TINY_UNIT * TINY_UNIT
     if odd == ONE:
         p0, first = x[0] * inv[0], x[0]
         cos0, sin0, root, shrink, total = _rotation(p0, root, shrink, total)
         diagonal0 = cos0 * U[0, 0] + sin0 * first
-        if not 0.0 < diagonal0 < HUGE:
+        if not 0.0 < diagonal0 < HUGE_DIAGONAL:
             return False
         U[0, 0], inv[0] = diagonal0, 1.0 / diagonal0
         for i in range(ONE, d):
@@ -189,7 +189,7 @@ def rank_one(U: Floats, inv: Floats, x: Floats) -> bool:
         cos1, sin1, root, shrink, total = _rotation(p1, root, shrink, total)
         diagonal0 = cos0 * U[j, j] + sin0 * first
         diagonal1 = cos1 * U[j + ONE, j + ONE] + sin1 * between
-        if not (0.0 < diagonal0 < HUGE and 0.0 < diagonal1 < HUGE):
+        if not (0.0 < diagonal0 < HUGE_DIAGONAL and 0.0 < diagonal1 < HUGE_DIAGONAL):
             return False
         U[j, j], U[j, j + ONE], U[j + ONE, j + ONE] = diagonal0, cos0 * corner + sin0 * second, diagonal1
         inv[j], inv[j + ONE] = 1.0 / diagonal0, 1.0 / diagonal1
@@ -263,7 +263,7 @@ def add_diagonal(U: Floats, inv: Floats, amount: float, x: Floats) -> bool:
         x[k] = math.sqrt(amount)
         for j in range(k, d):
             diagonal = math.sqrt(U[j, j] * U[j, j] + x[j] * x[j])
-            if not 0.0 < diagonal < HUGE:
+            if not 0.0 < diagonal < HUGE_DIAGONAL:
                 return False
             once = 1.0 / diagonal
             cos, sin = U[j, j] * once, x[j] * once

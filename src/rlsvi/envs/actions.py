@@ -1,10 +1,10 @@
 """The finite choice of actions that agents learn values of, out of any action space that has one.
 
 Discrete actions are such a choice. Of MultiDiscrete and MultiBinary spaces it consists of all combinations, up to
-`MOST`; if there are more, an agent may choose the value of every part instead. Of a bounded Box it is a grid that
-includes the bounds: five values of one number, 3 x 3 of two, and of three and four numbers the centre, the middles
-of the faces, and the corners, which are 15 and 25 actions. Agents number the actions of the choice, and return
-actions of the space.
+`MOST_COMBINATIONS`; if there are more, an agent may choose the value of every part instead. Of a bounded Box it is
+a grid that includes the bounds: five values of one number, 3 x 3 of two, and of three and four numbers the centre,
+the middles of the faces, and the corners, which are 15 and 25 actions. Agents number the actions of the choice,
+and return actions of the space.
 """
 
 from functools import cache
@@ -20,11 +20,11 @@ from rlsvi.core.checks import shown, whole
 if TYPE_CHECKING:  # help on the command line does without compiled code
     from rlsvi.core.compile import Floats, Longs
 
-MOST = 1000  # combinations
+MOST_COMBINATIONS = 1000  # combinations
 NUMBERS = 4  # the most numbers of a Box of which there is a grid
 VALUES = {1: 5, 2: 3}  # of each number, if there are one or two
 UNBOUNDED = 1e9  # a bound beyond this does not say where actions lie
-SHOWN = 16  # parts of an action that messages show
+MOST_SHOWN = 16  # parts of an action that messages show
 AT_ONCE = 2**20  # differences that are computed at once
 OUTSIDE = 1e-6  # by how much of its range a number of a log may exceed its bounds, because of rounding
 
@@ -90,9 +90,9 @@ class Choices(NamedTuple):
     def read(cls, plain: Any) -> Self:
         """Return the choices of a file, checked."""
         dtype, shape, actions = plain
-        sides = tuple(whole("a side", side, 1, MOST) for side in shape)
+        sides = tuple(whole("a side", side, 1, MOST_COMBINATIONS) for side in shape)
         numbers = np.array(actions)
-        fits = numbers.ndim == 2 and numbers.shape[1] == prod(sides) and 1 <= len(numbers) <= MOST
+        fits = numbers.ndim == 2 and numbers.shape[1] == prod(sides) and 1 <= len(numbers) <= MOST_COMBINATIONS
         if np.dtype(dtype).kind not in "biuf" or not fits or not np.isfinite(numbers.astype(np.float64)).all():
             raise ValueError(f"the actions cannot be {shown(plain)}")
         made = cls(str(np.dtype(dtype)), sides, tuple(tuple(action) for action in actions))
@@ -147,8 +147,8 @@ class Parts(NamedTuple):
 
     def __str__(self) -> str:
         most = np.array(self.least) + self.counts - 1
-        more = " .." * (len(self.counts) > SHOWN)
-        low, high = (" ".join(map(str, bound[:SHOWN])) + more for bound in (self.least, most.tolist()))
+        more = " .." * (len(self.counts) > MOST_SHOWN)
+        low, high = (" ".join(map(str, bound[:MOST_SHOWN])) + more for bound in (self.least, most.tolist()))
         return f"shape {self.shape} and type {self.dtype} between [{low}] and [{high}]"
 
     @classmethod
@@ -183,7 +183,7 @@ def choices_of(space: Any) -> Choices | Parts | None:
         counts, least = sizes_of(space)
         if not counts:
             raise ValueError(f"env has the action space {space}, in which there is nothing to choose")
-        if prod(counts) > MOST:
+        if prod(counts) > MOST_COMBINATIONS:
             return Parts(str(space.dtype), tuple(space.shape), counts, least)
         actions = list(product(*(part.tolist() for part in parts_of(space))))
     else:
@@ -214,7 +214,7 @@ def numbering_of_parts(space: Any) -> tuple[int, int, Choices | Parts | None]:
 def too_many(parts: Parts) -> str:
     """Return what is wrong with the number of combinations, and the remedy."""
     return (
-        f"{shown(prod(parts.counts))} combinations, values are learned of at most {MOST}: let "
+        f"{shown(prod(parts.counts))} combinations, values are learned of at most {MOST_COMBINATIONS}: let "
         "rlsvi.agent_for(env) learn, whose values are sums over parts, or list those to choose among, in which "
         "parts that matter less are fixed, as rlsvi.envs.Discretized(env, choices=[..])"
     )

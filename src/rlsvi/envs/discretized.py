@@ -9,7 +9,7 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
 from rlsvi.core.checks import shown, whole
-from rlsvi.envs.actions import MOST, parts_of
+from rlsvi.envs.actions import MOST_COMBINATIONS, parts_of
 
 
 class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
@@ -67,7 +67,10 @@ def _actions(space: Any, choices: Any) -> list[Any]:
             raise ValueError(f"say by choices= how many values each number of the actions {space} may take")
         if not space.is_bounded():
             raise ValueError(f"the actions {space} have no bounds: give the actions themselves as choices=[..]")
-        count, ends = whole("choices", choices, 2, MOST), zip(space.low.ravel(), space.high.ravel(), strict=True)
+        count, ends = (
+            whole("choices", choices, 2, MOST_COMBINATIONS),
+            zip(space.low.ravel(), space.high.ravel(), strict=True),
+        )
         values: list[Any] = [np.linspace(low, high, count) for low, high in ends]
     elif isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary) and choices is None:
         values = parts_of(space)
@@ -76,6 +79,8 @@ def _actions(space: Any, choices: Any) -> list[Any]:
             f"the actions {space} cannot be offered as a finite choice, with choices={shown(choices)}"
         )
     many = float(np.prod([float(len(v)) for v in values]))
-    if many > MOST:
-        raise ValueError(f"{many:.0f} actions are more than {MOST}: give fewer as choices, or list the actions")
+    if many > MOST_COMBINATIONS:
+        raise ValueError(
+            f"{many:.0f} actions are more than {MOST_COMBINATIONS}: give fewer as choices, or list the actions"
+        )
     return [np.array(action, dtype=space.dtype).reshape(space.shape) for action in product(*values)]

@@ -13,7 +13,8 @@ from rlsvi.envs.render import CORAL, GREY, INK, Canvas
 
 GRAVITY, CART, POLE, HALF = 9.8, 1.0, 0.1, 0.5  # m/s^2, kg, kg, and m: half of the length of the pole
 PUSH, DT, STEPS = 10.0, 0.02, 500  # N, s, and the steps of an episode
-EDGE, MIDDLE, SLOW = 3.0, 1.0, 1.0  # where the track ends, and |x| and |spin| below which the pole is paid for
+EDGE = 3.0  # where the track ends
+MIDDLE, SLOW_SPIN = 1.0, 1.0  # |x| and |spin| below which the pole is paid for
 SCALE, WIDTH = 60.0, 480  # pixels to a metre, and in all
 
 
@@ -76,7 +77,7 @@ class SwingUpEnv(Environment):
         push = self._checked(action, 3) - 1
         x, v, angle, spin = moved(*self.state, push * PUSH, DT)
         self.t, self.state = self.t + 1, (x, v, angle, spin)
-        up = cos(angle) > self.height and abs(spin) < SLOW and abs(x) < MIDDLE
+        up = cos(angle) > self.height and abs(spin) < SLOW_SPIN and abs(x) < MIDDLE
         off, over = abs(x) > EDGE, self.t >= STEPS
         self._running = not (off or over)
         return self._observe(), float(up) - self.cost * abs(push), off, over, {}

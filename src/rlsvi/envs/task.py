@@ -9,12 +9,12 @@ from gymnasium import Env
 from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
-from rlsvi.core.checks import LARGEST, finite, read_only, shaped, shown, whole
+from rlsvi.core.checks import LARGEST_NUMBER, finite, read_only, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.envs.actions import Choices, Parts, choices_of, numbering_of_parts, starts_of
 from rlsvi.tetris.game import Rules
 
-LIMIT = 10_000  # steps after which an episode is cut off
+MOST_STEPS = 10_000  # steps after which an episode is cut off
 
 
 class Task(NamedTuple):
@@ -233,7 +233,7 @@ def _flag(name: str, value: Any) -> bool:
 
 def checked_reward(reward: Any) -> float:
     """Return a reward that can be learned from."""
-    if type(reward) is float and -LARGEST <= reward <= LARGEST:
+    if type(reward) is float and -LARGEST_NUMBER <= reward <= LARGEST_NUMBER:
         return reward
     return float(shaped("reward", finite("reward", reward), ()))
 
@@ -244,7 +244,7 @@ def play_episodes(
     episodes: int,
     seed: int,
     deterministic: bool = True,
-    limit: int = LIMIT,
+    limit: int = MOST_STEPS,
     advance: Callable[[int], None] = lambda n: None,
 ) -> tuple[Floats, int, int]:
     """Return the returns of fresh episodes, the number of their steps, and how many were cut off."""
@@ -261,7 +261,7 @@ def play(
     env: Env[Any, Any],
     seed: int,
     deterministic: bool = True,
-    limit: int = LIMIT,
+    limit: int = MOST_STEPS,
     show: Callable[[], object] = lambda: None,
 ) -> tuple[float, int, bool]:
     """Play one episode: return its return, its steps and whether it ended. `show` is called at every position."""

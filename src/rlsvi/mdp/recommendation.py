@@ -20,7 +20,7 @@ from rlsvi.core.elementary import exp
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.finite import FiniteMDP
 
-MOST = 4_000_000  # the largest number of state-action pairs of a table
+MOST_PAIRS = 4_000_000  # the largest number of state-action pairs of a table
 History = NDArray[np.int8]
 
 
@@ -154,7 +154,7 @@ def recommendation(
     reward_values: tuple[float, float] = (0.0, 1.0),
     seed: Seed = 0,
 ) -> FiniteMDP:
-    """Return the problem as a table, for exact solutions; at most `MOST` pairs of a history and a product.
+    """Return the problem as a table, for exact solutions; at most `MOST_PAIRS` pairs of a history and a product.
 
     States are the histories of fewer than J products, numbered as in `histories` (4521 of them for N = 10 and J =
     5), and one more in which the episode has ended.
@@ -231,10 +231,10 @@ def histories(products: int, slots: int) -> History:
     The array is cached and read-only.
     """
     S = count_histories(products, slots)
-    if S * products > MOST:
+    if S * products > MOST_PAIRS:
         raise ValueError(
-            f"products = {products} and slots = {slots} make more than {MOST // products} states, too many for a "
-            'table: take fewer, or learn from the simulator, gymnasium.make("rlsvi/Recommendation-v0")'
+            f"products = {products} and slots = {slots} make more than {MOST_PAIRS // products} states, too many "
+            'for a table: take fewer, or learn from the simulator, gymnasium.make("rlsvi/Recommendation-v0")'
         )
     x = np.zeros((S, products), dtype=np.int8)
     for row, (seen, signs) in zip(x, _seen(products, slots), strict=True):

@@ -24,7 +24,7 @@ from rlsvi.envs.actions import numbering
 from rlsvi.offline.log import LoggedEpisodes
 from rlsvi.offline.off_policy import OffPolicyProblem
 
-MOST = 0.5  # the share of untried actions above which a value is not to be trusted
+MOST_UNTRIED = 0.5  # the share of untried actions above which a value is not to be trusted
 FOLDS = 5  # parts of a log, each judged by a model of the others
 UNSEEN = 0.1  # times that an outcome was seen which may follow, but is not in the log
 STATES = 10.0  # times that an outcome of the whole log was seen in each state
@@ -340,7 +340,7 @@ def half_width(
     prior : standard deviations that the prior adds, (H,).
     """
     E, sure = len(first), np.maximum(1 - leverage, CERTAIN)
-    if E < 2 or untried > MOST:
+    if E < 2 or untried > MOST_UNTRIED:
         return np.inf
     parts = np.bincount(episode, weights=influence / sure, minlength=E) + (first - float(first.mean())) / E
     variance = np.square(parts).sum() * E / (E - 1) + np.square(prior).sum()

@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Text
 
 from rlsvi.bases.layout import Layout, code_of, layout_of, observation_of, vector_of
-from rlsvi.core.checks import LARGEST, hint, instead, shown
+from rlsvi.core.checks import LARGEST_NUMBER, hint, instead, shown
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.files import file_instead
 from rlsvi.envs.actions import numbering_of_parts
@@ -32,7 +32,7 @@ REQUIRED = "episode", "step", "observation", "action", "reward", "next_observati
 OPTIONAL = "truncated", "mask", "next_mask", "propensity"
 ROW = "row in the log"  # the name of a column that is added
 ACTIONS, STATES = 10_000, 1_000_000  # the most that a log alone may number
-NEAR = 1e-3  # of its range, by which a number of an action may differ without a warning
+NEAR_ACTION = 1e-3  # of its range, by which a number of an action may differ without a warning
 KINDS = (
     "a polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a Minari "
     "data set, or an iterator of such pieces"
@@ -194,7 +194,7 @@ def _actions(columns: "Columns", space: Any) -> tuple[Longs, int]:
     what = f"actions are of {choices}: clip them to these bounds, or give the space that they come from"
     columns.refuse(columns.of("action")[0], choices.outside(x), what)
     action, away = choices.nearest(x)
-    if (away > NEAR).any():
+    if (away > NEAR_ACTION).any():
         warnings.warn(
             f"the log has actions that are none of the {n} that agents choose among: each is learned from as if "
             "it were the nearest of these",
@@ -571,7 +571,9 @@ class Columns:
         if not (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
             raise wrong_type(series, "not numbers")
         numbers = series.to_numpy().astype(np.float64)
-        self.refuse(series.name, ~(np.abs(numbers) <= LARGEST), "NaN, infinity or a number that is too large")
+        self.refuse(
+            series.name, ~(np.abs(numbers) <= LARGEST_NUMBER), "NaN, infinity or a number that is too large"
+        )
         return numbers
 
     def flags(self, name: str) -> Bools:
@@ -630,7 +632,7 @@ class Columns:
             raise ValueError(f"the log is wrong in column {column!r}: there must be {size} numbers in each row")
         refuse(column, owner, series.is_null().to_numpy(), "a number is missing")
         numbers = series.to_numpy()
-        wrong = ~(np.abs(numbers.astype(np.float64)) <= LARGEST)
+        wrong = ~(np.abs(numbers.astype(np.float64)) <= LARGEST_NUMBER)
         refuse(column, owner, wrong, "NaN, infinity or a number that is too large")
         return numbers.reshape(len(rows), size)
 

@@ -16,7 +16,7 @@ from rlsvi.offline.log import LoggedEpisodes, Observations
 
 TOLERANCE = 1e-6  # of probabilities and of their sum
 REPEATED = 20  # the number of observations at which the policy is asked several times
-TIMES = 5  # how often it is asked there, in order to see whether it acts at random
+TIMES_ASKED = 5  # how often it is asked there, in order to see whether it acts at random
 
 
 class OffPolicyProblem(NamedTuple):
@@ -116,7 +116,7 @@ class TargetPolicy:
     def _ask(self, h: int, observation: Any, mask: Bools | None, row: int) -> Floats:
         """Ask the policy, several times at the first observations, and check the answer."""
         chances = self._answer(h, observation, mask, row)
-        for _ in range(TIMES - 1 if self._left else 0):
+        for _ in range(TIMES_ASKED - 1 if self._left else 0):
             if np.abs(self._answer(h, observation, mask, row) - chances).max() > TOLERANCE:
                 raise ValueError(
                     f"policy answers differently when it is asked again at the observation of row {row} of the "

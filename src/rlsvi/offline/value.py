@@ -16,7 +16,7 @@ from rlsvi.core.checks import flag, in_unit_interval, positive, shown, whole
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.interval import Interval
 from rlsvi.html import html_table
-from rlsvi.offline.fitted import MOST, Fitted, fit_features, fit_table
+from rlsvi.offline.fitted import MOST_UNTRIED, Fitted, fit_features, fit_table
 from rlsvi.offline.log import LoggedEpisodes, refuse
 from rlsvi.offline.off_policy import OffPolicyProblem, TargetPolicy, step_of
 from rlsvi.offline.replay import replay_of
@@ -24,7 +24,7 @@ from rlsvi.progress import bar
 
 FITTED, WEIGHTED, ROBUST = "fitted Q evaluation", "weighted importance sampling", "doubly robust"
 ROUNDING = 1e-9  # differences that are none, as a share of the numbers
-FEW = 100  # episodes below which no spread is no certainty, and importance sampling is not to be trusted
+FEW_EPISODES = 100  # episodes below which no spread is no certainty, and importance sampling is not to be trusted
 SOME = 10.0  # effective episodes that a horizon without an interval should have
 
 
@@ -137,7 +137,7 @@ def value_of(
         else:
             chosen = _default_basis(problem) if basis is None else basis
             fitted = fit_features(problem, chosen, ridge, level, robust)
-    if fitted.untried > MOST:
+    if fitted.untried > MOST_UNTRIED:
         warnings.warn(
             f"{fitted.untried:.0%} of the policy's actions were never tried in the log, which says little about "
             "what they are worth: judge a policy that is closer to the log",
@@ -154,7 +154,7 @@ def value_of(
             estimates[WEIGHTED] = weighted_estimate(weights, replay.log.reward, nothing, level)
         if ROBUST not in absent:
             estimates[ROBUST] = weighted_estimate(weights, fitted.error, fitted.first, level)
-        if {WEIGHTED, ROBUST} & set(estimates) and weights.effective < FEW:
+        if {WEIGHTED, ROBUST} & set(estimates) and weights.effective < FEW_EPISODES:
             warnings.warn(
                 f"importance sampling rests on {weights.effective:.1f} effective episodes of "
                 f"{replay.log.episodes}: the policy differs much from the one that made the log. Trust these "
@@ -340,7 +340,7 @@ def _default_basis(problem: OffPolicyProblem) -> Any:
 
 def interval_of(fitted: Fitted, episodes: int) -> Interval:
     """Return the value with its interval, which is unknown where it has no width for want of data."""
-    little = episodes < FEW or fitted.untried > 0
+    little = episodes < FEW_EPISODES or fitted.untried > 0
     if little and fitted.high - fitted.low <= ROUNDING * abs(fitted.value):
         return Interval(fitted.value, -math.inf, math.inf)
     return Interval(fitted.value, fitted.low, fitted.high)
@@ -430,7 +430,7 @@ def weighted_estimate(weights: EpisodeWeights, numbers: Floats, first: Floats, l
     value = float(first.mean() + (means * weights.discount).sum())
     parts = (first - first.mean()) / len(first) + (terms - weights.share * means) @ weights.discount
     freedom = weights.effective - 1
-    if freedom < 1 or (freedom < FEW and np.abs(parts).max() <= ROUNDING * size):
+    if freedom < 1 or (freedom < FEW_EPISODES and np.abs(parts).max() <= ROUNDING * size):
         return Interval(value, -np.inf, np.inf)
     spread = np.sqrt(np.square(parts).sum() * weights.effective / freedom)
     half = float(stats.t.ppf((1 + level) / 2, freedom) * spread)

@@ -13,7 +13,7 @@ from rlsvi.study.statistics import Interval, band, median
 
 Picture = Figure  # what matplotlib calls a figure
 LOGARITHMIC: dict[str, Any] = {"xscale": "log", "yscale": "log"}
-THIN = 20  # runs that are drawn one by one beside their median
+MOST_THIN_RUNS = 20  # runs that are drawn one by one beside their median
 DOTS: dict[str, Any] = {"marker": "o", "markersize": 4}
 DOTTED: dict[str, Any] = {"color": INK, "linewidth": 0.8, "linestyle": ":"}  # lines to compare with
 
@@ -69,7 +69,7 @@ def runs(axes: Axes, cells: Mapping[float, Floats], limit: float, label: str, in
 def curves(axes: Axes, at: Floats, values: Floats, label: str, index: int = 0) -> None:
     """Curves of runs, (runs, points): the first ones thin, their median bold, with its bootstrap band."""
     colour = COLOURS[index % len(COLOURS)]
-    axes.plot(at, values[:THIN].T, color=colour, linewidth=0.5, alpha=0.25)
+    axes.plot(at, values[:MOST_THIN_RUNS].T, color=colour, linewidth=0.5, alpha=0.25)
     middle, low, high = band(values, resamples=500)
     if np.isfinite(low).all():
         axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)

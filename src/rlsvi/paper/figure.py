@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 SCALES = ("quick", "paper")
-FEWEST = 5  # seeds; a bootstrap of fewer runs gives intervals that are too short
+FEWEST_SEEDS = 5  # seeds; a bootstrap of fewer runs gives intervals that are too short
 RUNS = ("seeds", "short_runs", "noisy", "large_seeds")  # the sizes that are numbers of runs
 
 
@@ -89,6 +89,6 @@ class Figure:
 def _judged(claim: Claim, rows: pl.DataFrame, scale: str) -> Verdict:
     verdict = claim.judge(rows)
     small = scale != "paper" and verdict.outcome is Outcome.NOT_REPRODUCED
-    if verdict.interval is not None and (small or rows["seed"].n_unique() < FEWEST):
+    if verdict.interval is not None and (small or rows["seed"].n_unique() < FEWEST_SEEDS):
         return verdict._replace(outcome=Outcome.INCONCLUSIVE)
     return verdict

@@ -25,10 +25,10 @@ from rlsvi.paper.claim import Claim, Outcome, Verdict
 from rlsvi.paper.figure import Figure
 from rlsvi.study.job import sources_of
 
-LARGE = 20_000  # rows, beyond which single precision is kept: such tables are of curves
+LARGE_TABLE = 20_000  # rows, beyond which single precision is kept: such tables are of curves
 PICTURES = ("svg", "png")
 DPI, COLOURS = 160, 64  # of PNGs
-FEW = 4  # figures that are not worth starting other processes for
+FEW_FIGURES = 4  # figures that are not worth starting other processes for
 Entry = dict[str, Any]
 
 
@@ -38,7 +38,7 @@ class KeptVerdicts(UserWarning):
 
 def write_table(path: Path, frame: pl.DataFrame, settings: Collection[str] = ()) -> None:
     """Write a table in little room; of a large one the numbers have single precision, except for settings."""
-    if frame.height > LARGE:
+    if frame.height > LARGE_TABLE:
         doubles = [name for name, kind in frame.schema.items() if kind == pl.Float64 and name not in settings]
         whole = [frame[name].shrink_dtype() for name, kind in frame.schema.items() if kind == pl.Int64]
         frame = frame.with_columns(pl.col(doubles).cast(pl.Float32), *whole)
@@ -102,7 +102,7 @@ def settle_again(
     workers : processes. Where there are few figures, or one is not of the paper, all is done in this one.
     """
     todo = [figure for figure in figures if _is_out_of_date(figure, folder)]
-    if workers == 1 or len(todo) <= FEW or not all(figure.name in FIGURES for figure in todo):
+    if workers == 1 or len(todo) <= FEW_FIGURES or not all(figure.name in FIGURES for figure in todo):
         return [it.name for it in todo if _is_settled(it.name, folder, judging, partial(_again, it, folder))]
     todo.sort(key=lambda figure: -_table(figure.name, folder).stat().st_size)  # the slowest first
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:

@@ -18,7 +18,7 @@ from rlsvi.core.checks import positive
 from rlsvi.core.machine import cores
 from rlsvi.paper import figure_called
 from rlsvi.paper.claim import Claim, Outcome, Verdict
-from rlsvi.paper.figure import FEWEST, Figure
+from rlsvi.paper.figure import FEWEST_SEEDS, Figure
 from rlsvi.paper.folder import add_to_entry, read_table, settle, write_table
 from rlsvi.study.executors import Executor
 from rlsvi.study.job import Job
@@ -29,7 +29,7 @@ from rlsvi.study.sweep import compute
 FORMAT = 2
 AUTO = "auto"  # as many seeds as decide the claims
 MINUTES = 30.0  # of computing for a figure, while its seeds are searched for
-MOST = 200_000  # jobs of a figure, since a store keeps a file for each
+MOST_JOBS = 200_000  # jobs of a figure, since a store keeps a file for each
 
 Advance = Callable[[Job, bool], None]
 Plans = Mapping[str, Sequence[Job]]
@@ -191,7 +191,9 @@ class SeedSearch:
         why: dict[int, str] = {}
         for i, (claim, verdict) in enumerate(zip(self.figure.claims, verdicts, strict=True)):
             rows = claim.rows(frame)
-            enough = rows["seed"].n_unique() >= FEWEST  # fewer give intervals that are too short to compare with
+            enough = (
+                rows["seed"].n_unique() >= FEWEST_SEEDS
+            )  # fewer give intervals that are too short to compare with
             self._looks[i].append((rows.height, verdict.interval if enough else None))
             if verdict.outcome is Outcome.INCONCLUSIVE:
                 why[i] = self._beyond_seeds(claim, rows, enough, self._looks[i])
@@ -225,8 +227,8 @@ class SeedSearch:
     def _too_much(self, seconds: float) -> str:
         """Why the budget ends the search before twice the seeds; empty if it does not."""
         now, doubled = self.plan(), self.figure.plan(self.scale, times=2 * self.times)
-        if len(doubled) > MOST:
-            return f"budget: {2 * self.seeds} seeds are {len(doubled):,} jobs, and {MOST:,} is the most"
+        if len(doubled) > MOST_JOBS:
+            return f"budget: {2 * self.seeds} seeds are {len(doubled):,} jobs, and {MOST_JOBS:,} is the most"
         minutes = seconds / 60 * sum(job.cost for job in doubled) / sum(job.cost for job in now)
         if minutes <= self.minutes:
             return ""

@@ -272,14 +272,15 @@ def _reason(error: Any, words: str) -> str:
 
 
 VERSION = 1  # of the tables; a database of a later one is refused
-BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # an INTEGER of SQLite has 64 bits, and may count itself
+# an INTEGER of SQLite has 64 bits, and may count itself
+BIG_INTEGER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 metadata = sa.MetaData()
 schema = sa.Table("shop_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
 events = sa.Table(
     "events",
     metadata,
-    sa.Column("id", BIG, primary_key=True),
+    sa.Column("id", BIG_INTEGER, primary_key=True),
     sa.Column("at", sa.Double, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("visit", sa.Text, nullable=False),
@@ -288,7 +289,7 @@ events = sa.Table(
     sa.Column("reward", sa.Double),
     sa.Column("propensity", sa.Double),
     sa.Column("explored", sa.Boolean),
-    sa.Column("sample", BIG),
+    sa.Column("sample", BIG_INTEGER),
     sa.Column("features", sa.JSON),
     sa.Column("among", sa.JSON),
     sa.CheckConstraint("kind IN ('added', 'removed', 'recommended', 'answered', 'closed')", name="events_kind"),
@@ -317,14 +318,14 @@ identity = sa.Table(  # one row: a name of the database that no other has, and h
 draws = sa.Table(  # the newest few samples, numbered in the order in which they were written
     "draws",
     metadata,
-    sa.Column("id", BIG, primary_key=True, autoincrement=False),
+    sa.Column("id", BIG_INTEGER, primary_key=True, autoincrement=False),
     sa.Column("body", sa.LargeBinary),
 )
 
 ROW = ", ".join(Event._fields)  # a row, in the order of an Event
 NEW = [name for name in Event._fields if name != "id"]
 INSERT = f"INSERT INTO events ({', '.join(NEW)}) VALUES (:{', :'.join(NEW)})"
-LAST = "SELECT max(id) FROM events"
+LAST_EVENT = "SELECT max(id) FROM events"
 CHANGED = "SELECT max(id) FROM events WHERE visit = ''"
 SINCE = f"SELECT {ROW} FROM events WHERE id > :id ORDER BY id LIMIT :limit"
 CATALOGUE = f"SELECT {ROW} FROM events WHERE visit = '' AND id > :id ORDER BY id"
@@ -580,8 +581,8 @@ class _LearnerLock:
         return driver.execute(question).fetchone()[0]
 
 
-MOST = 256  # visits of one query
-LARGEST = 2**63 - 1  # that a database can count
+MOST_VISITS = 256  # visits of one query
+LARGEST_COUNT = 2**63 - 1  # that a database can count
 NONE = "{}: name the settings of a shop that was served, or import events first"
 
 
@@ -730,7 +731,7 @@ class Events:
         list
             The events.
         """
-        asked = {"id": whole("number", number, 0, LARGEST), "limit": whole("limit", limit, 0, LARGEST)}
+        asked = {"id": whole("number", number, 0, LARGEST_COUNT), "limit": whole("limit", limit, 0, LARGEST_COUNT)}
         return [event_of(row) for row in self._rows(SINCE, asked)]
 
     def last(self) -> int:
@@ -741,7 +742,7 @@ class Events:
         int
             The number.
         """
-        return self._rows(LAST, {})[0][0] or 0
+        return self._rows(LAST_EVENT, {})[0][0] or 0
 
     def catalogue(self) -> dict[str, Event]:
         """Return the last event, "added" or "removed", of every product, in the order of their first addition.
@@ -765,7 +766,7 @@ class Events:
 
     def newest_draws(self, known: int) -> tuple[int, bytes] | None:
         """Return the newest draws and their number, None if there are none but those of number `known`."""
-        rows = self._rows(NEWEST_DRAWS, {"id": whole("known", known, 0, LARGEST)})
+        rows = self._rows(NEWEST_DRAWS, {"id": whole("known", known, 0, LARGEST_COUNT)})
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
     @contextlib.contextmanager
@@ -886,8 +887,8 @@ class Writer:
                 raise RequestError(f"names must be texts, got {shown(name)}")
         found: dict[str, list[Event]] = {str(name): [] for name in given}
         asked = list(found)
-        for start in range(0, len(asked), MOST):
-            some = asked[start : start + MOST]
+        for start in range(0, len(asked), MOST_VISITS):
+            some = asked[start : start + MOST_VISITS]
             count = 1 << (len(some) - 1).bit_length()  # the next power of two, so that statements are few
             padded = some + some[-1:] * (count - len(some))
             asking = {f"v{i}": name for i, name in enumerate(padded)}
@@ -903,7 +904,7 @@ class Writer:
 
     def last(self) -> int:
         """Return the number of the last event, 0 if there is none."""
-        return self._rows(LAST, {})[0][0] or 0
+        return self._rows(LAST_EVENT, {})[0][0] or 0
 
     def changed(self) -> int:
         """Return the number of the last event that changed the catalogue, 0 if there is none."""

@@ -10,7 +10,7 @@ from rlsvi.core.checks import whole as whole_number
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.shop import tables
 from rlsvi.shop.catalogue import missing_products, products_of_file
-from rlsvi.shop.events import KINDS, LARGEST, Event, Events, row_of
+from rlsvi.shop.events import KINDS, LARGEST_COUNT, Event, Events, row_of
 from rlsvi.shop.events import events as events_table
 from rlsvi.shop.requests import check_type
 from rlsvi.shop.settings import ShopSettings
@@ -52,7 +52,7 @@ def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
     import polars as pl
 
     check_type("events", events, Events, OPENED)
-    after = whole_number("after", after, 0, LARGEST)
+    after = whole_number("after", after, 0, LARGEST_COUNT)
     kinds: dict[str, Any] = dict.fromkeys(("kind", "visit", "product", "features", "among"), pl.String())
     kinds |= dict.fromkeys(("at", "reward", "propensity"), pl.Float64())
     kinds |= {"id": pl.Int64(), "slot": pl.Int64(), "sample": pl.Int64(), "explored": pl.Boolean()}

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
 FROZEN = ConfigDict(frozen=True, extra="forbid")
-LONGEST = 1000  # characters of a category
+LONGEST_CATEGORY = 1000  # characters of a category
 VALUES = 1000  # of a category that is listed
-WIDEST = 4096  # numbers that encode a customer or product: the posterior holds the square of it for each product
+MOST_NUMBERS = (
+    4096  # numbers that encode a customer or product: the posterior holds the square of it for each product
+)
 
 
 class NumberFeature(BaseModel):
@@ -103,7 +105,7 @@ class CategoryFeature(_NamedFeature):
 class HashedFeature(_NamedFeature):
     """One of many values that are not listed: a hash puts each at one of `hashed` places, with a sign."""
 
-    hashed: Whole = Field(ge=1, le=WIDEST)
+    hashed: Whole = Field(ge=1, le=MOST_NUMBERS)
 
     @property
     def width(self) -> int:
@@ -125,8 +127,8 @@ def _text(name: str, value: Any) -> str:
         return str(value)
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a text, a whole number of 64 bits, true or false, got {shown(value)}")
-    if len(value) > LONGEST:
-        raise ValueError(f"{name} must have at most {LONGEST} characters, got {len(value)}")
+    if len(value) > LONGEST_CATEGORY:
+        raise ValueError(f"{name} must have at most {LONGEST_CATEGORY} characters, got {len(value)}")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -170,10 +172,10 @@ class Encoder(RootModel[dict[str, Feature]]):
 
     @model_validator(mode="after")
     def _narrow(self) -> "Encoder":
-        if self.width > WIDEST:
+        if self.width > MOST_NUMBERS:
             raise ValueError(
-                f"all features together must take at most {WIDEST} numbers, got {self.width}: list fewer values, "
-                "or use a smaller `hashed`"
+                f"all features together must take at most {MOST_NUMBERS} numbers, got {self.width}: list fewer "
+                "values, or use a smaller `hashed`"
             )
         return self
 

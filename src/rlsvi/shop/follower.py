@@ -19,7 +19,7 @@ from rlsvi.shop.settings import ShopSettings
 CHUNK = 10_000  # events that are read at once
 CLOSED = 500  # visits that are closed in one transaction
 NOTED = 5.0  # the least seconds between two notes that the learner works
-PAUSE, LONGEST = 0.5, 30.0  # the least seconds between two steps, and the most after steps that failed
+LEAST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # the least seconds between two steps, and the most after steps that failed
 SNAPSHOT = 120.0  # seconds between two snapshots
 LAG = 60.0  # seconds that new samples may take
 FAILURES = (StoreError, OSError, FactorError)  # of the database, the disk, the numbers: they may pass
@@ -46,7 +46,7 @@ def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = No
 
 def _learn_steps(follower: "Follower", stop: threading.Event, parent: int | None) -> None:
     log.info("learning", extra={"last": follower.last})
-    saved, pause = time.monotonic(), PAUSE
+    saved, pause = time.monotonic(), LEAST_PAUSE
     while not stop.is_set() and (parent is None or os.getppid() == parent):
         begun = time.monotonic()
         try:
@@ -54,12 +54,12 @@ def _learn_steps(follower: "Follower", stop: threading.Event, parent: int | None
             if time.monotonic() - saved > SNAPSHOT:
                 follower.save()
                 saved = time.monotonic()
-            pause = PAUSE
+            pause = LEAST_PAUSE
         except LearnerReplaced as error:
             log.error("replaced", extra={"why": str(error)})
             raise
         except FAILURES as error:
-            pause = min(2 * pause, LONGEST)
+            pause = min(2 * pause, LONGEST_PAUSE)
             follower.note_failure(error)
             log.error("a step failed", extra={"why": f"{type(error).__name__}: {error}", "again_in": pause})
         stop.wait(max(pause, time.monotonic() - begun))  # at most half of the time is spent learning

@@ -295,7 +295,7 @@ def _join(visits: list[list[tuple[_Step, float]]]) -> LoggedSteps:
 LEAST_VISITS = 50  # effective visits
 LEAST_REWARDS = 10  # visits that make up the spread of the estimate, see `_estimate`
 DEVIATION = 0.3, 2.5  # by how much the mean of weights may differ from 1: in all, and in standard errors
-LARGEST, SMALLEST = 300.0, 1e-300  # of the logarithm of a weight; of a divisor
+LARGEST_LOG, SMALLEST_DIVISOR = 300.0, 1e-300  # of the logarithm of a weight; of a divisor
 HINT = "show products at random to some of your visitors, and log the probability of what is shown as propensity"
 
 
@@ -357,7 +357,7 @@ def _weights(steps: LoggedSteps) -> tuple[Longs, Floats]:
     with np.errstate(divide="ignore"):
         ratio = np.log(steps.chance) - np.log(np.asarray(steps.propensity))[:, None]
     logs = np.cumsum(np.where(row[:, :, None] < 0, 0.0, ratio[row]), axis=1)
-    return row, np.exp(np.minimum(logs, LARGEST)) / steps.chance.shape[1]
+    return row, np.exp(np.minimum(logs, LARGEST_LOG)) / steps.chance.shape[1]
 
 
 def _estimate(weight: Floats, terms: Floats, first: Floats, level: float) -> tuple[Interval, float]:
@@ -371,8 +371,8 @@ def _estimate(weight: Floats, terms: Floats, first: Floats, level: float) -> tup
     means = terms.sum(axis=0) / total
     value = float(first.mean() + means.sum())
     parts = (first - first.mean()) / len(first) + ((terms - weight * means) / total).sum(axis=1)
-    squares = np.square(parts / max(float(np.abs(parts).max()), SMALLEST))
-    count = float(squares.sum() ** 2 / max(float(np.square(squares).sum()), SMALLEST))
+    squares = np.square(parts / max(float(np.abs(parts).max()), SMALLEST_DIVISOR))
+    count = float(squares.sum() ** 2 / max(float(np.square(squares).sum()), SMALLEST_DIVISOR))
     if count <= 1.0:
         return Interval(value, -math.inf, math.inf), count
     spread = math.sqrt(float(np.square(parts).sum()) * count / (count - 1))

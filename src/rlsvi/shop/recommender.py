@@ -38,8 +38,8 @@ from rlsvi.shop.samples import SampleFile, ServedDraws, sample_of, with_catalogu
 from rlsvi.shop.settings import LearningSettings, ShopSettings, settings_of
 
 Id = str | int
-LATE = 120.0  # seconds without a step after which the learner is late
-OFTEN = 3  # failures of the learner in a row
+LATE_SECONDS = 120.0  # seconds without a step after which the learner is late
+MOST_FAILURES = 3  # failures of the learner in a row
 REFUSED = 10.0  # seconds after a transaction failed in which the shop counts as one that cannot store
 WRITTEN = 1.0  # seconds after a transaction in which no other one is needed to know that writing is possible
 
@@ -368,13 +368,13 @@ class Recommender:
             self.events.check_writing()
             self._written = time.monotonic()
         at, failures, failure = self.learner_state()
-        if failures >= OFTEN:
+        if failures >= MOST_FAILURES:
             raise NotReady(
                 f"the learner has failed {failures} times in a row ({failure}), and its log says why: "
                 f"the samples are {max(0.0, now - sample.at):.0f} seconds old"
             )
         age = None if at is None else max(0.0, now - at)
-        away = age is None or age > LATE
+        away = age is None or age > LATE_SECONDS
         return {
             "events": last,
             "sample": sample.last,

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rlsvi.core.checks import shown
 from rlsvi.shop.features import Encoder
 
-LONGEST = 200  # characters of a name
-Name = Annotated[str, Field(strict=True, min_length=1, max_length=LONGEST, pattern=r"^(?:[^\p{C}\p{Z}]| )+$")]
+LONGEST_NAME = 200  # characters of a name
+Name = Annotated[str, Field(strict=True, min_length=1, max_length=LONGEST_NAME, pattern=r"^(?:[^\p{C}\p{Z}]| )+$")]
 Number = Annotated[int, Field(strict=True, gt=-(2**63), lt=2**63)]
 Id = Name | Number
 Ids = Literal["string", "integer"]
@@ -144,8 +144,8 @@ def text_of(what: str, name: Any, ids: Ids) -> str:
         return str(int(name))
     if not isinstance(name, str):
         raise RequestError(f"{what} must be a string, since ids = 'string', got {shown(name)}")
-    if not 0 < len(name) <= LONGEST:
-        raise RequestError(f"{what} must have 1 to {LONGEST} characters, got {len(name)}")
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise RequestError(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}")
     if not name.isprintable():
         odd = "control characters, line breaks or special spaces"
         raise RequestError(f"{what} must not have {odd}, got {shown(name)}")

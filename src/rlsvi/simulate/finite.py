@@ -397,7 +397,7 @@ def go_on(
 
 
 STEPS = ("steps", "total_timesteps", "timesteps")  # what others call the number of steps to learn for
-MANY = 10**9  # steps to learn for if the limit of an episode is not known
+UNKNOWN_STEPS = 10**9  # steps to learn for if the limit of an episode is not known
 
 
 class EpisodesPlayed(BaseException):
@@ -551,7 +551,7 @@ def _learn(agent: Any, env: Recorded, first: bool) -> None:
     given = {name: value for name, value in known.items() if name in takes}
     steps = next((name for name in STEPS if name in takes), None)
     if "episodes" not in takes and steps is not None:
-        given[steps] = MANY if env.limit is None else left * env.limit
+        given[steps] = UNKNOWN_STEPS if env.limit is None else left * env.limit
     elif "episodes" not in takes and _takes_any_name(takes):
         given["episodes"] = left
     begins = next(iter(takes.values()), None)

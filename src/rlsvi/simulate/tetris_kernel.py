@@ -16,7 +16,7 @@ from rlsvi.simulate.tetris_lanes import (
     EIGHT,
     FLAG,
     GOING,
-    LIMIT,
+    MOST_PIECES,
     NUMBERS,
     PARTS,
     PLACED,
@@ -139,7 +139,7 @@ def play(
                 theta = run.theta if learning == 1 else run.mean
                 begin_game(run, board, setting, run.streams[stream], theta)
             cuda.syncthreads()
-            while state[FLAG] == GOING and state[PLACED] < LIMIT:
+            while state[FLAG] == GOING and state[PLACED] < MOST_PIECES:
                 look(run, board, setting, lane, lanes)
                 cuda.syncthreads()
                 if lane == 0:

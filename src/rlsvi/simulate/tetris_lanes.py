@@ -25,7 +25,7 @@ from rlsvi.tetris.game import CELLS, Game, Rules, draw_piece, full_rows, landing
 BYTES, LAST = 8, np.uint64(255)  # bytes of a word, and the bits of its last one
 PARTS, EIGHT = 64, 8  # sums of eight transitions that are computed together
 WORDS = 3  # of a placement: its features and the rows it removes
-LIMIT = 1_000_000  # pieces, at which a game is cut off
+MOST_PIECES = 1_000_000  # pieces, at which a game is cut off
 MOVES = 14  # of a piece, at most, before it drops
 FIRST, SIZE, HEAD, SLOT, COUNT, OWNED, OLD, NEW, AT, MOVED, REMOVED, PLACED, FLAG, NUMBERS = range(14)
 GOING, OVER, BROKEN, FULL = range(4)

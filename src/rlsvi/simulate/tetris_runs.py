@@ -25,7 +25,7 @@ from rlsvi.simulate.tetris_lanes import (
     FLAG,
     FULL,
     GOING,
-    LIMIT,
+    MOST_PIECES,
     NUMBERS,
     OVER,
     PARTS,
@@ -121,7 +121,7 @@ def play_game(
 ) -> int:
     """Play a game with `theta`."""
     begin_game(run, board, setting, pieces, theta)
-    while run.state[FLAG] == GOING and run.state[PLACED] < LIMIT:
+    while run.state[FLAG] == GOING and run.state[PLACED] < MOST_PIECES:
         look(run, board, setting, 0, 1)
         act(run, board, setting, epsilon, actions, learning)
         unpack(run, 0, 1)

@@ -7,7 +7,7 @@ from gymnasium import Env
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.envs.task import LIMIT, check_player, play_episodes
+from rlsvi.envs.task import MOST_STEPS, check_player, play_episodes
 from rlsvi.html import html_table
 from rlsvi.progress import bar
 from rlsvi.study.statistics import Interval, mean
@@ -100,7 +100,7 @@ def evaluate(
     *,
     seed: int = 0,
     deterministic: bool = True,
-    limit: int = LIMIT,
+    limit: int = MOST_STEPS,
     progress: bool | None = None,
 ) -> Evaluation:
     """Play new episodes without learning from them.

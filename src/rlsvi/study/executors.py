@@ -220,7 +220,7 @@ def _columns(job: Job, result: Mapping[str, Any]) -> Columns:
 # ---- Processes on this machine, and a graphics card ----------------------------------------------------------
 
 
-FEWEST, MOST = 256, 8192  # jobs that a card computes together; a few are faster on a core
+FEWEST_TOGETHER, MOST_TOGETHER = 256, 8192  # jobs that a card computes together; a few are faster on a core
 FEWEST_LEFT = 64  # with fewer that go on, a card is given other jobs
 
 
@@ -269,7 +269,7 @@ class Queue:
         groups: dict[Any, list[Job]] = {}
         for job in jobs:
             groups.setdefault(batch_key(job) if card else None, []).append(job)
-        small = [key for key, each in groups.items() if key is None or len(each) < FEWEST]
+        small = [key for key, each in groups.items() if key is None or len(each) < FEWEST_TOGETHER]
         self.others = deque(job for key in small for job in groups.pop(key))
         self.groups = deque(sorted(_parts(groups.values()), key=lambda part: -sum(job.cost for job in part)))
 
@@ -277,7 +277,7 @@ class Queue:
         """Return the next jobs of a worker, none if there are no more; the card begins with the largest groups."""
         while on_card and self.groups:
             group = self.groups.popleft()
-            if len(group) >= FEWEST:
+            if len(group) >= FEWEST_TOGETHER:
                 return group
             self.others.extend(group)  # the cores have taken the rest
         if on_card or not (self.others or self.groups):
@@ -291,8 +291,8 @@ class Queue:
 
 
 def _parts(groups: Iterable[list[Job]]) -> list[list[Job]]:
-    """Divide groups into equal parts of at most MOST jobs."""
-    counts = [(each, -(-len(each) // MOST)) for each in groups]
+    """Divide groups into equal parts of at most MOST_TOGETHER jobs."""
+    counts = [(each, -(-len(each) // MOST_TOGETHER)) for each in groups]
     return [each[i::count] for each, count in counts for i in range(count)]
 
 

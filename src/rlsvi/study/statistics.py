@@ -354,7 +354,7 @@ def percentiles(value: float, least: Floats, most: Floats, level: float) -> Inte
 # 83% of cases; Student's interval has the nominal coverage.
 
 
-FAR = 30.0  # in the logarithm of a ratio
+LARGEST_LOG_RATIO = 30.0  # in the logarithm of a ratio
 
 
 def mean(values: Floats, *, level: float = 0.95) -> Interval:
@@ -395,7 +395,7 @@ def ratio(values: Floats, others: Floats, *, level: float = 0.95) -> Interval:
 def _where(beyond: Callable[[float], float], at: float, side: float) -> float:
     """Return the ratio at which `beyond` is `side`: searched downwards from exp(at) for 1, upwards for -1."""
     near, step = at, -0.01 * side
-    while abs(near - at) < FAR:
+    while abs(near - at) < LARGEST_LOG_RATIO:
         far = near + step
         if side * (beyond(far) - side) >= 0:
             return math.exp(float(optimize.brentq(lambda z: beyond(z) - side, near, far)))

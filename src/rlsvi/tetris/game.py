@@ -90,7 +90,7 @@ def _profile(shape: Bools, column: int) -> Profile:
 
 
 GameOver = Literal["top row", "overflow"]
-WIDEST, HIGHEST = 32, 100
+WIDEST_BOARD, HIGHEST_BOARD = 32, 100
 
 
 class Rules(NamedTuple):
@@ -174,10 +174,10 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
     >>> rules.actions, rules.game_over
     (7, 'top row')
     """
-    if whole("height", height, 1) > HIGHEST:
-        raise ValueError(f"height must be at most {HIGHEST}, got {shown(height)}")
-    if whole("width", width, 2) > WIDEST:
-        raise ValueError(f"width must be at most {WIDEST}, got {shown(width)}")
+    if whole("height", height, 1) > HIGHEST_BOARD:
+        raise ValueError(f"height must be at most {HIGHEST_BOARD}, got {shown(height)}")
+    if whole("width", width, 2) > WIDEST_BOARD:
+        raise ValueError(f"width must be at most {WIDEST_BOARD}, got {shown(width)}")
     if not isinstance(pieces, str) or not pieces or not set(pieces) <= set(LETTERS):
         raise ValueError(f'pieces must be letters of {LETTERS}, such as "SZ", got {shown(pieces)}')
     if len(set(pieces)) < len(pieces):

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import LARGEST, finite, shaped, shown, whole
+from rlsvi.core.checks import LARGEST_NUMBER, finite, shaped, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import Seed, sequence, stream, uniform
 from rlsvi.tetris.features import BERTSEKAS, Room, evaluate, new_room
@@ -185,7 +185,7 @@ def policy_iteration(
             progress(t, scores)
         if t < iterations:
             w, rank = _improved(w, sums)
-            if not (np.abs(w) <= LARGEST).all():
+            if not (np.abs(w) <= LARGEST_NUMBER).all():
                 diverged = True
                 break
             ranks.append(rank)

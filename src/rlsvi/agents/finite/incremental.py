@@ -45,7 +45,7 @@ from rlsvi.agents.finite.rlsvi import (
 from rlsvi.bases import Features
 from rlsvi.core.checks import flag, shown
 from rlsvi.core.compile import ONE, Floats, Longs, compiled, unsigned
-from rlsvi.core.regression import HUGE, Factor, Noise, add, add_diagonal, rank_one, shrink
+from rlsvi.core.regression import HUGE_DIAGONAL, Factor, Noise, add, add_diagonal, rank_one, shrink
 from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table, mask_of
 
@@ -263,7 +263,7 @@ def add_step(memory: Memory, factor: Factor, h: int, b: int, phi: Floats, target
 
 
 LANES = 4
-WIDEST = 32  # columns; a larger X would not stay in the nearest cache
+MOST_COLUMNS = 32  # columns; a larger X would not stay in the nearest cache
 
 
 class Lanes(NamedTuple):
@@ -275,7 +275,7 @@ class Lanes(NamedTuple):
 
 def new_lanes(d: int) -> Lanes:
     """Return a work array for factors of d columns."""
-    width = d if d <= WIDEST else 0
+    width = d if d <= MOST_COLUMNS else 0
     return Lanes(np.zeros((LANES, 2), np.int64), np.zeros((width, width, LANES)))
 
 
@@ -301,7 +301,13 @@ def regularise_four(factor: Factor, lanes: Lanes, by: float, amount: float) -> b
             x0, x1, x2, x3 = X[k, j, 0], X[k, j, 1], X[k, j, 2], X[k, j, 3]
             s0, s1, s2, s3 = s0 + x0 * x0, s1 + x1 * x1, s2 + x2 * x2, s3 + x3 * x3
         s0, s1, s2, s3 = math.sqrt(s0), math.sqrt(s1), math.sqrt(s2), math.sqrt(s3)
-        fine = fine and 0.0 < s0 < HUGE and 0.0 < s1 < HUGE and 0.0 < s2 < HUGE and 0.0 < s3 < HUGE
+        fine = (
+            fine
+            and 0.0 < s0 < HUGE_DIAGONAL
+            and 0.0 < s1 < HUGE_DIAGONAL
+            and 0.0 < s2 < HUGE_DIAGONAL
+            and 0.0 < s3 < HUGE_DIAGONAL
+        )
         U0[j, j], U1[j, j], U2[j, j], U3[j, j] = s0, s1, s2, s3
         r0, r1, r2, r3 = r0 + s0, r1 + s1, r2 + s2, r3 + s3
         s0, s1, s2, s3 = 1.0 / (s0 * r0), 1.0 / (s1 * r1), 1.0 / (s2 * r2), 1.0 / (s3 * r3)

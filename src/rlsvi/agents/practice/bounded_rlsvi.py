@@ -20,8 +20,8 @@ from gymnasium import Env
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.diagnosis import have_risen
 from rlsvi.agents.no_progress import (
-    FIRST,
-    TRIED,
+    FIRST_EPISODES,
+    STEPS_PER_ACTION,
     UNSETTLED,
     avoids_costs,
     is_checked,
@@ -42,7 +42,7 @@ from rlsvi.agents.practice.learner import (
     PracticeAgent,
     SweptValues,
 )
-from rlsvi.agents.practice.parts import FEWEST, usual_features
+from rlsvi.agents.practice.parts import FEWEST_WAVES, usual_features
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.observed import is_table, picture_in, usual
 from rlsvi.core.archive import Archive, ArchiveError
@@ -68,9 +68,9 @@ PARTS_REMEDY = (
 )
 TABLE_REMEDY = "try another gamma= or sigma=, or rlsvi.DiscountedPSRL()"
 CUT_OFF = 0.5  # part of values above their upper bound that `diagnose` speaks of
-LONG = 8  # steps to hold an action for, if the agent does nothing
-SHOWN = 8  # measured numbers whose ranges `diagnose` shows
-FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
+LONG_HOLD = 8  # steps to hold an action for, if the agent does nothing
+MOST_SHOWN = 8  # measured numbers whose ranges `diagnose` shows
+MOST_FOURIER = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -312,7 +312,7 @@ class BoundedRLSVI(PracticeAgent):
                 return
             later = np.flatnonzero(history.last)[episodes // 2 - 1] + 1  # the first step of the later half
             explored = is_no_wider(history.x, int(steps.row[later]))
-            wrong = lack_of_progress(returns[:FIRST], returns[-(episodes // 4) :], episodes, explored)
+            wrong = lack_of_progress(returns[:FIRST_EPISODES], returns[-(episodes // 4) :], episodes, explored)
             if avoids_costs(returns) and steps.reward.max() <= 0:
                 wrong = (
                     f"after {episodes} episodes, the recent ones earn 0, and there were only costs before: it has "
@@ -322,7 +322,7 @@ class BoundedRLSVI(PracticeAgent):
             explored, wrong = is_explored(steps.times, episodes), ""
         if explored and not steps.reward.any():
             self._miss_reward()
-        if len(steps.reward) >= TRIED * self._learner.lookup.actions:
+        if len(steps.reward) >= STEPS_PER_ACTION * self._learner.lookup.actions:
             self._miss_progress(wrong)
 
     def _what_to_try(self) -> str:
@@ -335,7 +335,7 @@ class BoundedRLSVI(PracticeAgent):
         if self._task is not None and self._task.parts:
             return PARTS_REMEDY
         if avoids_costs(self._returns()):
-            longer = f"rlsvi.BoundedRLSVI(repeat={max(LONG, 2 * self.held)})"
+            longer = f"rlsvi.BoundedRLSVI(repeat={max(LONG_HOLD, 2 * self.held)})"
             return (
                 f"try to hold each action for longer, {longer}, or to expect a prize, by bounds=(lowest return, "
                 "highest return), lam= and sigma="
@@ -373,17 +373,19 @@ class BoundedRLSVI(PracticeAgent):
         told |= {"features": features, "basis": short(functions)}
         if not lookup.relevant.all():
             left = [str(i) for i in np.flatnonzero(~lookup.relevant)]
-            which = f"number{'s' * (len(left) > 1)} {', '.join(left[:SHOWN])}{', ..' * (len(left) > SHOWN)}"
+            which = (
+                f"number{'s' * (len(left) > 1)} {', '.join(left[:MOST_SHOWN])}{', ..' * (len(left) > MOST_SHOWN)}"
+            )
             told["relevant"] = f"{lookup.relevant.sum()} of {len(lookup.relevant)} ({which} left out)"
         ranges = lookup.ranges.of(lookup.relevant)
-        widths = [f"{width:.3g}" for width in (ranges.high - ranges.low)[:SHOWN]]
-        more = ", .." * (len(ranges.low) > SHOWN)
+        widths = [f"{width:.3g}" for width in (ranges.high - ranges.low)[:MOST_SHOWN]]
+        more = ", .." * (len(ranges.low) > MOST_SHOWN)
         return told | ({"scales": f"{', '.join(widths)}{more} (the range of each number)"} if widths else {})
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""
         returns = self._returns()
-        no_more = len(returns) >= 2 * FIRST and np.any(returns) and not have_risen(returns)
+        no_more = len(returns) >= 2 * FIRST_EPISODES and np.any(returns) and not have_risen(returns)
         above = self._learner.above(self._plan(mean=True)) if no_more else 0.0
         if above > CUT_OFF and self._learner.may_be_wider():
             return (
@@ -425,7 +427,7 @@ class BoundedRLSVI(PracticeAgent):
             if task.parts:
                 layout = replace(layout, basis=suited_to_parts(measured, task.parts))
                 return Lookup(layout, False, task, given=False)
-            picture = picture_in(layout.layout) if measured > FEW else None
+            picture = picture_in(layout.layout) if measured > MOST_FOURIER else None
             layout = replace(layout, basis=picture or suited(measured))
             return Lookup(layout, False, task, given=False, suited=None if picture else suited)
         return Lookup(replace(layout, basis=given), False, task, given=False)
@@ -433,15 +435,15 @@ class BoundedRLSVI(PracticeAgent):
 
 def suited(n: int) -> RowBasis:
     """Return the basis of n relevant numbers."""
-    return usual(n) if n <= FEW else Waves()
+    return usual(n) if n <= MOST_FOURIER else Waves()
 
 
 def suited_to_parts(n: int, parts: tuple[int, ...]) -> RowBasis:
     """Return the basis of n numbers for actions of parts, of no more features than plans are quick with."""
     most = usual_features(parts)
-    if n <= FEW and len(usual(n).rows(np.zeros((1, n)))[0]) <= most:
+    if n <= MOST_FOURIER and len(usual(n).rows(np.zeros((1, n)))[0]) <= most:
         return usual(n)
-    return Waves(features=min(max(most - 1 - n, FEWEST), Waves.features))
+    return Waves(features=min(max(most - 1 - n, FEWEST_WAVES), Waves.features))
 
 
 def _bounds(given: Any) -> Any:

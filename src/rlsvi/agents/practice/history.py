@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import LARGEST
+from rlsvi.core.checks import LARGEST_NUMBER
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.envs.actions import starts_of
 
@@ -233,14 +233,17 @@ def _arrays_in(file: Archive, actions: int, parts: tuple[int, ...]) -> tuple[Flo
     (N, width), (T,) = file.shape("history.x", 2), file.shape("history.row", 1)
     if N < 1 or T < 1:
         raise ArchiveError("is damaged: its history is empty")
-    x, legal = file.take("history.x", (N, width), most=LARGEST), file.take("history.legal", (N, actions), np.bool_)
+    x, legal = (
+        file.take("history.x", (N, width), most=LARGEST_NUMBER),
+        file.take("history.legal", (N, actions), np.bool_),
+    )
     action = file.take_within("history.action", (T, len(parts)) if parts else (T,), np.int64, 0, actions - 1)
     if parts and (np.searchsorted(starts_of(parts), action, side="right") != 1 + np.arange(len(parts))).any():
         raise ArchiveError("is damaged: an action in its history has a value of another part")
     steps = Transitions(
         file.take_within("history.row", (T,), np.int64, 0, N - 1),
         action,
-        file.take("history.reward", (T,), most=LARGEST),
+        file.take("history.reward", (T,), most=LARGEST_NUMBER),
         file.take_within("history.next", (T,), np.int64, END, N - 1),
         np.ones(T),
     )

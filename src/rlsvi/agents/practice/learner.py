@@ -18,10 +18,9 @@ from rlsvi.agents.practice.parts import blocks_of, check_weights, regression_of,
 from rlsvi.agents.practice.regression import Regression, TableRegression
 from rlsvi.agents.practice.relevance import relevant_numbers
 from rlsvi.bases.basis import MeasuredBasis, bound
-from rlsvi.bases.categories import MOST as MOST_CATEGORIES
-from rlsvi.bases.categories import Categories
+from rlsvi.bases.categories import MOST_CATEGORIES, Categories
 from rlsvi.bases.layout import Layout, Seen, grown, ranges_of, seen_in, vector_of
-from rlsvi.bases.observed import CROSSED, MOST, Observed, is_crossed, rows_of
+from rlsvi.bases.observed import MOST_CROSSED, MOST_INDICATORS, Observed, is_crossed, rows_of
 from rlsvi.bases.waves import Waves
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import fits, whole
@@ -291,9 +290,11 @@ class Lookup:
         self.relevant = np.ones(len(low), np.bool_)  # which of the measured numbers have features
         self.judged = 0  # the number of steps by which it was last decided which are relevant
         self.crossed = (
-            usual_features(task.parts) if task.parts else CROSSED
+            usual_features(task.parts) if task.parts else MOST_CROSSED
         )  # features, if words change all others
-        self.categories = Categories(basis.layout, MOST, min(self.crossed, MOST_CATEGORIES)) if scaled else None
+        self.categories = (
+            Categories(basis.layout, MOST_INDICATORS, min(self.crossed, MOST_CATEGORIES)) if scaled else None
+        )
         self._at: Any = None
 
     @property
@@ -501,12 +502,14 @@ def check_size(task: Task, dim: int) -> None:
 # If a step moves the observation by little, one action hardly changes any value, and noise decides between
 # actions. The rule looks at the steps of the first episode, which are played without repetition. For every
 # measured number that changes in most steps, it takes the typical change in a step, in standard deviations of the
-# number. If that of the second slowest number (the slowest may be a clock) is below `SLOW`, actions are held for
-# `HELD` steps.
+# number. If that of the second slowest number (the slowest may be a clock) is below `SLOW_CHANGE`, actions are
+# held for `STEPS_HELD` steps.
 
 
-SLOW = 0.085  # standard deviations; in single random episodes LunarLander has .04 to .065, MountainCar .11 to .29
-HELD = 4  # steps
+SLOW_CHANGE = (
+    0.085  # standard deviations; in single random episodes LunarLander has .04 to .065, MountainCar .11 to .29
+)
+STEPS_HELD = 4  # steps
 FEWEST_STEPS = 30  # steps that are needed to tell
 
 
@@ -602,19 +605,19 @@ def repeat_of(x: Floats, following: Floats) -> int:
     if not moving.any():
         return 1
     speed = np.sort(np.sqrt((change[:, moving] ** 2).mean(axis=0)) / x[:, moving].std(axis=0))
-    return HELD if speed[min(1, len(speed) - 1)] < SLOW else 1
+    return STEPS_HELD if speed[min(1, len(speed) - 1)] < SLOW_CHANGE else 1
 
 
-FAR = 10  # multiple of the largest plausible value beyond which values have diverged
+DIVERGED_TIMES = 10  # multiple of the largest plausible value beyond which values have diverged
 ATTEMPTS = 6  # ridges to try, each ten times the one before, when values diverge
 FEW_SWEEPS, MEAN_SWEEPS = 20, 10  # of a sample that goes on from the last plan; times as many for the mean
 LARGEST_TABLE = 1_000_000  # the largest number of actions to export
-MANY = 5000  # steps up to which every episode has a plan of its own
-SHARE = 0.05  # growth of the data after which to plan again then, with features
+STEPS_PLANNED_ALWAYS = 5000  # steps up to which every episode has a plan of its own
+PLAN_AGAIN_GROWTH = 0.05  # growth of the data after which to plan again then, with features
 SWEEPS = 200  # of a sample, if they begin at the upper bound: with costs it is far away
 PARTS_TRACE = 0.25  # lambda where many parts of actions are tried at once: their later effects are noise
 RECENT = 4  # returns of either kind of lambda-return that are compared
-PLAYED = 0.9  # of the steps of an episode have the action that a plan would take, if it has played
+PLAYED_SHARE = 0.9  # of the steps of an episode have the action that a plan would take, if it has played
 OTHER = 4  # every so many episodes, the kind that has earned less plays
 SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
 RESCALINGS, RECOVERIES, PLANNED, SCALED, REPEAT = 2, 3, 4, 5, 6  # indices in BoundedLearner.counters
@@ -753,12 +756,17 @@ class BoundedLearner:
         taken = np.array([step.action for step in steps]).reshape(len(steps), -1)
         best = best_values(Q, legal, self.task.parts)
         its = np.take_along_axis(Q, taken, axis=1).sum(axis=1)
-        return bool((its >= best - 1e-9 * np.abs(best)).mean() >= PLAYED)
+        return bool((its >= best - 1e-9 * np.abs(best)).mean() >= PLAYED_SHARE)
 
     def _is_due(self) -> bool:
         """Return whether to plan again: the data have grown by a share, or the features have changed."""
         _, steps, _, _, planned, scaled, _ = self.counters
-        return bool(self.lookup.table or scaled > planned or steps < MANY or steps - planned > SHARE * planned)
+        return bool(
+            self.lookup.table
+            or scaled > planned
+            or steps < STEPS_PLANNED_ALWAYS
+            or steps - planned > PLAN_AGAIN_GROWTH * planned
+        )
 
     def _learn(self, steps: list[Step], ended: bool) -> None:
         """Add transitions. The regression is then as if the features had always been the present ones."""
@@ -1043,4 +1051,4 @@ def has_diverged(outcome: SweptValues, largest: float) -> bool:
     """Return whether values are not finite, or far larger than any plausible value."""
     if not np.isfinite(outcome.theta).all() or not np.isfinite(outcome.Q).all():
         return True
-    return max(abs(v) for v in outcome.span) > FAR * largest
+    return max(abs(v) for v in outcome.span) > DIVERGED_TIMES * largest

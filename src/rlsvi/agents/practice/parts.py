@@ -28,7 +28,7 @@ from rlsvi.envs.actions import starts_of
 
 MOST_WEIGHTS = 8192  # of which a precision takes half a gigabyte, and its factor seconds
 USUAL_WEIGHTS = 1500  # up to which a plan takes less than a second
-FEWEST = 8  # waves
+FEWEST_WAVES = 8  # waves
 AT_ONCE = 2**22  # numbers of rows of features that are multiplied at once
 
 

@@ -22,11 +22,11 @@ import numpy as np
 from rlsvi.agents.practice.held_out import Sample, centred, errors_of, weights
 from rlsvi.core.compile import Bools, Floats
 
-MOST = 64  # numbers; for more of them this takes too long
-FEWEST = 6  # episodes that are needed to tell
+MOST_NUMBERS = 64  # numbers; for more of them this takes too long
+FEWEST_EPISODES = 6  # episodes that are needed to tell
 STEPS = 1000  # steps that judge
-PART = 0.03  # of what predictions explain; what loses less may not matter
-SURE = 2.0  # standard errors
+LEAST_PART = 0.03  # of what predictions explain; what loses less may not matter
+SURE_ERRORS = 2.0  # standard errors
 LENGTHS = 0.125, 0.25, 0.5  # of waves, in units of the number of numbers
 
 Features = Callable[[Floats, float], Floats]
@@ -43,7 +43,7 @@ def relevant_numbers(
     sample = centred(sample.of(slice(None, None, 1 + len(sample.b) // (STEPS + 1))))
     halves = [sample.episode % 2 == half for half in (0, 1)]
     _, episode = np.unique(sample.episode, return_inverse=True)
-    if len(before) > MOST or episode.max() + 1 < FEWEST:
+    if len(before) > MOST_NUMBERS or episode.max() + 1 < FEWEST_EPISODES:
         return before
 
     def fit(x: Floats, length: float) -> tuple[list[Floats], Floats]:
@@ -67,16 +67,16 @@ def relevant_numbers(
     found = {length: fit(sample.x, length) for length in (each * len(before) for each in LENGTHS)}
     length = min(found, key=lambda each: float(found[each][1].sum()))
     error = float(found[length][1].sum())
-    small = PART * (float((sample.b**2).sum()) - error)
+    small = LEAST_PART * (float((sample.b**2).sum()) - error)
     loss, doubt = np.array([lost(i, *found[length], length) for i in range(len(before))]).T
-    matters = (loss > small) & (loss > SURE * doubt)
+    matters = (loss > small) & (loss > SURE_ERRORS * doubt)
     if small <= 0 or not matters.any():
         return before
     kept: Bools = before | matters
     x = sample.x.copy()
     x[:, : len(kept)][:, ~kept] = x.mean(axis=0)[: len(kept)][~kept]
     for i in np.argsort(loss, kind="stable"):
-        if not kept[i] or loss[i] + SURE * doubt[i] > small or np.count_nonzero(kept) == 1:
+        if not kept[i] or loss[i] + SURE_ERRORS * doubt[i] > small or np.count_nonzero(kept) == 1:
             continue
         fewer = x.copy()
         fewer[:, i] = x[:, i].mean()

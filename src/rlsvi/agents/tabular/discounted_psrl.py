@@ -27,7 +27,7 @@ from gymnasium.spaces import Text
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, copy_into, copy_of, diverged, new_counters
 from rlsvi.agents.no_progress import (
-    FIRST,
+    FIRST_EPISODES,
     earned,
     is_checked,
     is_explored,
@@ -118,7 +118,7 @@ class DiscountedPSRL(Agent):
         if not is_checked(self.episodes):
             return
         held, explored = self._learner.earned, self._few_recur or self._is_explored
-        first, recent = held[:FIRST], float(held[FIRST]) / (self.episodes // 4)
+        first, recent = held[:FIRST_EPISODES], float(held[FIRST_EPISODES]) / (self.episodes // 4)
         if explored:
             if not self._found_any:
                 self._miss_reward()
@@ -221,7 +221,7 @@ def layout_if_known(env: Any) -> Observed | None:
 # The learner before it stays as it was; the copy becomes what was learned when the episode has ended.
 
 
-MOST = 1_000_000  # the largest number of actions to export
+MOST_EXPORTED = 1_000_000  # the largest number of actions to export
 ROOM = 64  # for states and outcomes, to begin with
 MEAN_SWEEPS = 1000  # maximum number of updates per state, for the posterior mean
 SAVED = ("cell", "to", "times", "reward", "spread")  # of all outcomes
@@ -371,10 +371,10 @@ class SparseLearner:
     def exported(self, plan: "SampledModel") -> tuple[Layout, dict[str, Any]]:
         """Return the layout of observations and the actions of all, if they are counted and not too many."""
         layout = self.layout
-        if layout is None or layout.measured or np.prod([float(n) for n in layout.counts]) > MOST:
+        if layout is None or layout.measured or np.prod([float(n) for n in layout.counts]) > MOST_EXPORTED:
             raise ValueError(
-                f"a table of observations that are measured, text or more than {MOST:,} cannot be exported: save "
-                "the agent instead, and load it by rlsvi.load"
+                f"a table of observations that are measured, text or more than {MOST_EXPORTED:,} cannot be "
+                "exported: save the agent instead, and load it by rlsvi.load"
             )
         actions = np.full((1, int(np.prod(layout.counts))), self.task.first_action, np.int64)  # if unknown
         for i, x in enumerate(np.ndindex(*layout.counts)):

@@ -32,10 +32,17 @@ from rlsvi.simulate.finite import run
 from rlsvi.study.compare import warm_up
 
 SECONDS = {"ready": 1.0, "cart-pole": 20.0, "chain": 4.0, "recommendation": 3.0, "tetris": 5.0, "claims": 4.0}
-FIRST = {"ready": 26.0, "cart-pole": 22.0, "chain": 6.0, "recommendation": 10.0, "tetris": 22.0, "claims": 7.0}
+FIRST_SECONDS = {
+    "ready": 26.0,
+    "cart-pole": 22.0,
+    "chain": 6.0,
+    "recommendation": 10.0,
+    "tetris": 22.0,
+    "claims": 7.0,
+}
 CLAIMS = 35.0  # of the last stop, if no claim has been judged there before
 DOUBT = 8.0  # seconds that went as expected, before the first stop
-EVERY = 4.0  # seconds between two lines, where nothing can move
+SECONDS_BETWEEN_LINES = 4.0  # seconds between two lines, where nothing can move
 EPISODES, SEEDS, STEPS = 20, 5, 400  # of CartPole; steps are those that are filmed
 GAMES, PLACEMENTS = 200, 120  # of Tetris
 FIGURES = ("chain-regret", "chain-length", "recsys-boltzmann", "chain-lambda", "dithering")
@@ -45,7 +52,7 @@ WIDTH, HEIGHT = 300, 150  # of the picture of a cart
 
 def show_all(out: Path) -> Path:
     """Make all stops, and write the page out/index.html; its path."""
-    expected = SECONDS if is_kept(run) else FIRST
+    expected = SECONDS if is_kept(run) else FIRST_SECONDS
     if not (out / "paper").exists():
         expected = expected | {"claims": CLAIMS}
     guide, index, exhibits = Guide(Console(), expected), out / "index.html", []
@@ -103,7 +110,7 @@ class Guide:
         with display_in_use, self.console.status(self._line()) as status:  # no other bar beside it
 
             def tick() -> None:
-                while not over.wait(1.0 if self._moves else EVERY):
+                while not over.wait(1.0 if self._moves else SECONDS_BETWEEN_LINES):
                     if self._moves:
                         status.update(self._line())
                     else:

@@ -22,7 +22,7 @@ from rlsvi.paper.claim import (
     in_readings,
     share_of,
 )
-from rlsvi.paper.degrees import FAR, MOST, MUCH, NEARLY_ALL
+from rlsvi.paper.degrees import FAR_FACTOR, MOST_SHARE, MUCH_FACTOR, NEARLY_ALL
 from rlsvi.paper.drawing import Picture, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having
@@ -39,7 +39,7 @@ READINGS = {
     ("std", True): "ρ is a standard deviation, right always succeeds",
     ("variance", True): "ρ is a variance, right always succeeds",
 }
-SMALLEST, WINDOW = 0.01, 0.05  # regions of rho
+SMALLEST_RHO, WINDOW = 0.01, 0.05  # regions of rho
 EDGES = [i / 100 for i in range(1, 6)] + [i / 20 for i in range(2, 21)]  # ends of windows of rho
 Reading = tuple[str, bool]
 
@@ -86,7 +86,7 @@ def large_rho(frame: pl.DataFrame) -> Verdict:
 
     def judge(reading: Reading) -> tuple[Verdict, Row]:
         share, _ = share_of(np.isfinite(within(frame, reading, 0.9, 1.0)))
-        return at_most(share, MOST, f"for ρ above .9 a share of {share} gets ten rewards"), (f"{share}",)
+        return at_most(share, MOST_SHARE, f"for ρ above .9 a share of {share} gets ten rewards"), (f"{share}",)
 
     return in_each_reading(("share that learns",), judge)
 
@@ -99,11 +99,11 @@ def stable_region(frame: pl.DataFrame) -> Verdict:
     """
 
     def judge(reading: Reading) -> tuple[Verdict, Row]:
-        close, until = within(frame, reading, 0.0, SMALLEST), edge(frame, reading)
+        close, until = within(frame, reading, 0.0, SMALLEST_RHO), edge(frame, reading)
         longer = ratio_of_medians(close, within(frame, reading, -1.0, 0.0))
         share, _ = share_of(np.isfinite(close))
         verdict = all_of(
-            at_most(longer, MUCH, f"up to ρ = .01 it takes {longer} times the episodes at ρ = 0"),
+            at_most(longer, MUCH_FACTOR, f"up to ρ = .01 it takes {longer} times the episodes at ρ = 0"),
             at_least(share, NEARLY_ALL, f"and a share of {share} learns"),
             f"at most twice as many up to ρ* = {until:g}",
         )
@@ -115,7 +115,7 @@ def stable_region(frame: pl.DataFrame) -> Verdict:
 
 def edge(frame: pl.DataFrame, reading: Reading) -> float:
     """ρ*: up to where four of five runs learn, and the median is at most twice that at 0, in all windows of ρ."""
-    at, most = 0.0, MUCH * median(within(frame, reading, -1.0, 0.0))
+    at, most = 0.0, MUCH_FACTOR * median(within(frame, reading, -1.0, 0.0))
     for end in EDGES:
         times = within(frame, reading, at, end)
         if not len(times) or np.isfinite(times).mean() < NEARLY_ALL or median(times) > most:
@@ -135,7 +135,7 @@ def beats_dithering(frame: pl.DataFrame) -> Verdict:
         times = within(frame, reading, 0.0, WINDOW)
         faster, middle = bootstrap(lambda drawn: expected / median(drawn), times), bootstrap(median, times)
         dithering = f"dithering takes {expected:,.0f} to the first one, on average: {faster} times as long"
-        return at_least(faster, FAR, f"ten rewards take {middle} episodes; {dithering}"), (
+        return at_least(faster, FAR_FACTOR, f"ten rewards take {middle} episodes; {dithering}"), (
             f"{middle}",
             f"{faster}",
         )

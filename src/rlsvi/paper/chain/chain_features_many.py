@@ -9,7 +9,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.paper.chain.chain_features import trend
 from rlsvi.paper.chain.learning import TIME, in_time, learning_jobs
 from rlsvi.paper.claim import Verdicts, at_most, claim
-from rlsvi.paper.degrees import LITTLE, about
+from rlsvi.paper.degrees import LITTLE_SHARE, about
 from rlsvi.paper.drawing import Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells
@@ -47,7 +47,7 @@ def plateau(frame: pl.DataFrame) -> Verdicts:
     """
     share = bootstrap_ratio(frame, 3, 2)
     words = f"from K = SA on one more function costs {share} times what it costs up to SA/2"
-    yield at_most(share, LITTLE, words)
+    yield at_most(share, LITTLE_SHARE, words)
     yield in_time(cells(frame, "length", "features"))
 
 

@@ -11,7 +11,7 @@ from rlsvi import problems
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.paper.chain.learning import medians, phi_of, regret_curve, seconds, success
 from rlsvi.paper.claim import Verdict, Verdicts, at_least, claim, computed, exactly
-from rlsvi.paper.degrees import MOST, MUCH
+from rlsvi.paper.degrees import MOST_SHARE, MUCH_FACTOR
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, having
@@ -50,7 +50,7 @@ def stable(middle: Floats, reference: int, random: float = np.inf) -> Bools:
 
     random : the regret of random play; who has more than half of it has not learned.
     """
-    return np.asarray((middle <= MUCH * middle[reference]) & (middle <= random / MUCH))
+    return np.asarray((middle <= MUCH_FACTOR * middle[reference]) & (middle <= random / MUCH_FACTOR))
 
 
 def decades(values: Floats, fine: Bools, reference: int) -> float:
@@ -78,7 +78,7 @@ def robust(found: dict[float, Floats], episodes: int, parameter: str, reference:
     regret, some = bootstrap(median, found[reference]), values[fine(medians(found))]
     ends = f"from {some.min():g} to {some.max():g}" if len(some) else "nowhere"
     yield at_least(magnitudes, 3.0, f"stable {ends}: {magnitudes} orders of magnitude")
-    yield at_least(part, MOST, f"for a share of {part}")
+    yield at_least(part, MOST_SHARE, f"for a share of {part}")
     yield f"regret {regret} at {parameter} = {reference:g}"
 
 
@@ -114,7 +114,7 @@ def similar_scale() -> Verdict:
     bases = [phi_of(problems.chain(N, K, scale=scale)) for scale in ("HSA", "sqrt(HSA)")]
     ratios = [float(np.sqrt(np.mean(phi**2) / np.mean(Q**2))) for phi in bases]
     return exactly(
-        1 / MUCH <= ratios[0] <= MUCH,
+        1 / MUCH_FACTOR <= ratios[0] <= MUCH_FACTOR,
         f"a column scaled to the 2-norm HSA, as printed, is {ratios[0]:.0f} times the scale of Q*; scaled to "
         f"√(HSA) it would be {ratios[1]:.1f} times",
     )

@@ -15,7 +15,7 @@ from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import bootstrap_medians, power_laws
 
-FEW = 20  # basis functions: up to so many a run is short
+FEW_FUNCTIONS = 20  # basis functions: up to so many a run is short
 
 
 def jobs(
@@ -25,7 +25,7 @@ def jobs(
 
     short_runs : the number of seeds where there are few basis functions; None: as many as elsewhere.
     """
-    few, many = ([K for K in features if (K <= FEW) is short] for short in (True, False))
+    few, many = ([K for K in features if (K <= FEW_FUNCTIONS) is short] for short in (True, False))
     return learning_jobs(lengths, few, short_runs or seeds, limit) + learning_jobs(lengths, many, seeds, limit)
 
 

@@ -26,7 +26,7 @@ from rlsvi.paper.claim import (
     in_readings,
     share_of,
 )
-from rlsvi.paper.degrees import LITTLE, MUCH, NEARLY_ALL, about
+from rlsvi.paper.degrees import LITTLE_SHARE, MUCH_FACTOR, NEARLY_ALL, about
 from rlsvi.paper.drawing import Picture, curves, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, learning_curves
@@ -34,7 +34,7 @@ from rlsvi.study.job import Job
 from rlsvi.study.statistics import bootstrap, median, ratio_of_medians
 
 N, K = 50, 10
-FIRST = 2000  # episodes
+FIRST_EPISODES = 2000  # episodes
 POINTS = 200  # of a curve
 RLSVI: dict[str, Any] = {"agent": "RLSVI", "lam": 1.0, "sigma": 0.1}
 EPSILON: dict[str, Any] = {"agent": "epsilon-greedy", "epsilon": 0.1}
@@ -48,7 +48,7 @@ def jobs(episodes: int, long: int, seeds: int) -> list[Job]:
 
     episodes, long : RLSVI and epsilon-greedy are also run for so many episodes with so many seeds.
     """
-    first = min(episodes, FIRST)
+    first = min(episodes, FIRST_EPISODES)
     curve = [(settings, False, episodes, seed) for settings in (RLSVI, EPSILON) for seed in range(long)]
     curve += [(RLSVI, per_period, first, seed) for per_period in BASES for seed in range(seeds)]
     curve += [(settings, False, first, 0) for settings in (EPSILON, *OTHERS)]
@@ -121,7 +121,7 @@ def maintains(frame: pl.DataFrame) -> Verdict:
     """
     found, (episode, regret) = first_runs(frame), first_curves(frame)
     lost = lost_after(found["time"].to_numpy(), found["best"].to_numpy(), episode, regret)
-    keep, _ = share_of(lost <= LITTLE)
+    keep, _ = share_of(lost <= LITTLE_SHARE)
     longest = having(frame, **RLSVI).filter(pl.col("episodes") == pl.col("episodes").max())
     last, count = int(longest["last_mistake"].to_numpy().max()), int(longest["episodes"][0])
     return at_least(
@@ -150,7 +150,7 @@ def generalises(frame: pl.DataFrame) -> Verdict:
     faster = ratio_of_medians(table, basis)
     ours, theirs = bootstrap(median, basis), bootstrap(median, table)
     words = f"ten rewards after {ours} episodes, with a table after {theirs}"
-    return at_least(faster, MUCH, f"{words}: {faster} times as fast")
+    return at_least(faster, MUCH_FACTOR, f"{words}: {faster} times as fast")
 
 
 @claim(
@@ -199,15 +199,15 @@ def fixed_horizon_bound(H: int, S: int, A: int, C: int, epsilon: float = 1.0, de
 def draw(frame: pl.DataFrame) -> Picture:
     """Cumulative expected regret of the first 2000 episodes, with both bases, and of all."""
     count = int(frame["episodes"].drop_nulls().to_numpy().max())
-    figure, both = panels(2 if count > FIRST else 1, 3.8)
+    figure, both = panels(2 if count > FIRST_EPISODES else 1, 3.8)
     for i, (per_period, words) in enumerate(BASES.items()):
         curves(both[0], *first_curves(frame, per_period), f"RLSVI, basis drawn for {words}", 2 * i)
     curves(both[0], *learning_curves(frame, **EPSILON, episodes=_first(frame)), "epsilon-greedy", 1)
     for i, settings in enumerate((RLSVI, EPSILON)):
-        if count > FIRST:
+        if count > FIRST_EPISODES:
             curves(both[1], *learning_curves(frame, **settings, episodes=count), str(settings["agent"]), i)
     for axes, end in zip(both, (_first(frame), count), strict=False):
-        limits = {"xlim": (0, end), "ylim": (0, 1.25 * success(N) * min(end, FIRST))}
+        limits = {"xlim": (0, end), "ylim": (0, 1.25 * success(N) * min(end, FIRST_EPISODES))}
         labelled(axes, "episode", "cumulative expected regret", f"first {end:,} episodes", "upper left", **limits)
     return figure
 

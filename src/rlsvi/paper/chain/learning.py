@@ -13,7 +13,7 @@ from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
 from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.paper.claim import Outcome, Verdict, Verdicts, at_least, at_most, share_of
-from rlsvi.paper.degrees import MOST
+from rlsvi.paper.degrees import MOST_SHARE
 from rlsvi.paper.results import seeds_of, unexplained
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import History
@@ -200,7 +200,7 @@ def in_time(found: Mapping[Any, Floats]) -> Verdict:
     """
     key, least = min(found.items(), key=lambda it: float(np.isfinite(it[1]).mean()))
     share, count = share_of(np.isfinite(least))
-    verdict = at_least(share, MOST, f"{count} runs learn in time, where fewest do (at {key})")
+    verdict = at_least(share, MOST_SHARE, f"{count} runs learn in time, where fewest do (at {key})")
     return verdict._replace(measured="") if verdict.outcome is Outcome.REPRODUCED else verdict
 
 

@@ -20,7 +20,7 @@ from rlsvi.study.statistics import Interval, mean, ratio
 
 SEEDS, INDEPENDENT, SHARED = "a seed for each agent", "independent draws", "one shared draw"
 SCHEMES = SEEDS, INDEPENDENT, SHARED
-MOST = 1.25  # times the regret of independent draws that counts as equally good
+MOST_REGRET = 1.25  # times the regret of independent draws that counts as equally good
 WHERE = "section 7; Dimakopoulou and Van Roy (2018)"
 # By the name of a problem: how a seed draws it, and the lambda and sigma of all schemes: on DeepSea those chosen
 # for one agent, on the chain those of the paper, on RiverSwim the sigma that `worst-case` has for random MDPs.
@@ -110,7 +110,7 @@ def shared_draws(frame: pl.DataFrame) -> Verdict:
 )
 def seeds_or_draws(frame: pl.DataFrame) -> Verdict:
     """On every problem, with the most agents, the mean regret per agent is at most 1.25 times as high."""
-    return over_independent(frame, SEEDS, lambda share, words: at_most(share, MOST, words))
+    return over_independent(frame, SEEDS, lambda share, words: at_most(share, MOST_REGRET, words))
 
 
 def picture(frame: pl.DataFrame, tasks: list[str], schemes: Iterable[str]) -> Picture:

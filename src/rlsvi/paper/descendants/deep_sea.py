@@ -31,10 +31,10 @@ CHOSEN = {False: (10.0, 0.001), True: (1.0, 0.3)}
 RHO = 1e-4  # the variance of the noise of agnostic functions
 TABLE, COHERENT, AGNOSTIC = "RLSVI, table", "RLSVI, coherent, K = N", "RLSVI, agnostic, K = N"
 PLAIN, ENSEMBLE = "RLSVI, table, λ = 1, σ = .1", "ensemble of 20, table"
-POSTERIOR, DITHERING, MORE = "PSRL", "ε-greedy, ε = .1", "ε-greedy, ε = .5"
+POSTERIOR, DITHERING, DITHERING_MORE = "PSRL", "ε-greedy, ε = .1", "ε-greedy, ε = .5"
 TIME = {False: "episodes until the tenth treasure", True: "episodes until the tenth good policy"}
 LEARNING = TABLE, PLAIN, COHERENT, AGNOSTIC, ENSEMBLE
-NEAR, FAR = 4, 20  # the sizes up to which dithering is to learn, and from which on it is not
+LEARNED_SIZE, UNLEARNED_SIZE = 4, 20  # the sizes up to which dithering is to learn, and from which on it is not
 
 
 class Diver(NamedTuple):
@@ -58,7 +58,7 @@ DIVERS = {
     ENSEMBLE: Diver(lambda lam, sigma, seed: EnsembleRLSVI(members=20, lam=lam, sigma=sigma, seed=seed)),
     POSTERIOR: Diver(lambda lam, sigma, seed: PSRL(alpha_P=0.01, reward_range=(-0.01, 1.0), seed=seed)),
     DITHERING: Diver(lambda lam, sigma, seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.1), seed=seed)),
-    MORE: Diver(lambda lam, sigma, seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.5), seed=seed)),
+    DITHERING_MORE: Diver(lambda lam, sigma, seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.5), seed=seed)),
 }
 
 
@@ -73,7 +73,9 @@ def jobs(sizes: list[int], stochastic: list[int], short: list[int], limit: int, 
     """
     plan = [(agent, N, False, limit) for agent in LEARNING for N in sizes if agent != AGNOSTIC or N <= 50]
     plan += [(agent, N, True, limit) for agent in LEARNING if agent != PLAIN for N in stochastic]
-    plan += [(DITHERING, N, False, limit) for N in short] + [(MORE, N, False, limit) for N in short if N <= FAR]
+    plan += [(DITHERING, N, False, limit) for N in short] + [
+        (DITHERING_MORE, N, False, limit) for N in short if N <= UNLEARNED_SIZE
+    ]
     plan += [(POSTERIOR, sizes[0], False, limit // 25)]
     found = []
     for agent, N, random, most in plan:
@@ -176,10 +178,10 @@ def dithering(frame: pl.DataFrame) -> Verdict:
     least half of those with N of 4 or less.
     """
     found = {N: np.isfinite(times) for N, times in times_of(frame, DITHERING).items()}
-    far, many = share_of(np.concatenate([learned for N, learned in found.items() if N >= FAR]))
-    near, few = share_of(np.concatenate([learned for N, learned in found.items() if N <= NEAR]))
-    words = f"{many} runs learn within {frame['limit'][0]:,} episodes if N ≥ {FAR}"
-    verdict = all_of(at_most(far, 0.1, words), at_least(near, 0.5, f"{few} if N ≤ {NEAR}"))
+    far, many = share_of(np.concatenate([learned for N, learned in found.items() if N >= UNLEARNED_SIZE]))
+    near, few = share_of(np.concatenate([learned for N, learned in found.items() if N <= LEARNED_SIZE]))
+    words = f"{many} runs learn within {frame['limit'][0]:,} episodes if N ≥ {UNLEARNED_SIZE}"
+    verdict = all_of(at_most(far, 0.1, words), at_least(near, 0.5, f"{few} if N ≤ {LEARNED_SIZE}"))
     rows = [(f"{N}", share_of(learned)[1]) for N, learned in found.items()]
     return verdict._replace(table=(("N", "runs that learn"), *rows))
 
@@ -191,7 +193,7 @@ def draw(frame: pl.DataFrame) -> Picture:
     at = np.linspace(3, np.log2(limit), 50)
     both[0].plot(at, 2.0**at, "--", color=INK, linewidth=1, label="$2^N$")
     for axes, stochastic in zip(both, (False, True), strict=True):
-        for index, agent in enumerate((*LEARNING, MORE, DITHERING, POSTERIOR)):
+        for index, agent in enumerate((*LEARNING, DITHERING_MORE, DITHERING, POSTERIOR)):
             mine = having(frame, agent=agent, stochastic=stochastic)
             if len(mine):
                 runs(axes, cells(mine, "size"), float(mine["limit"].to_numpy().max()), agent, index)

@@ -26,7 +26,7 @@ from rlsvi.study.statistics import Interval, bootstrap, mean, median, ratio, rat
 SHALLOW, DEEP, STOCHASTIC, RIVER = "DeepSea, N = 10", "DeepSea, N = 20", "stochastic DeepSea, N = 10", "RiverSwim"
 EXACT, TARGETS, WEIGHTS = "RLSVI", "noise", "random weights"
 TARGETS_ALONE, WEIGHTS_ALONE = "noise, no prior draw", "random weights, no prior draw"
-FEW, ENOUGH, MANY = 3, 10, 100  # members, in the claims
+FEW_MEMBERS, ENOUGH_MEMBERS, MANY_MEMBERS = 3, 10, 100  # members, in the claims
 WHERE = "section 7; Lu and Van Roy (2017), Osband et al. (2019)"
 MEMBERS = "members M"  # the name of an axis
 WITH_PRIOR, ALONE = (TARGETS, WEIGHTS), (TARGETS_ALONE, WEIGHTS_ALONE)
@@ -60,7 +60,7 @@ def jobs(members: list[int], episodes: int, seeds: int, noisy: int) -> list[Job]
         for player in players:
             cost = episodes * (2e-5 + 1e-6 * player.get("members", 0))
             what: dict[str, Any] = {"task": task, "episodes": episodes, **player}
-            compared = player["agent"] == EXACT or player == {"agent": TARGETS, "members": MANY}
+            compared = player["agent"] == EXACT or player == {"agent": TARGETS, "members": MANY_MEMBERS}
             runs = max(noisy, seeds) if task == STOCHASTIC and compared else seeds
             found += [Job.of(ensemble_regret, cost, **what, seed=seed) for seed in range(runs)]
     return found
@@ -118,7 +118,7 @@ def regrets(frame: pl.DataFrame, judged: Callable[[str, int, Interval, str], Ver
 @claim("Three members are too few", WHERE, kind="ours")
 def too_few(frame: pl.DataFrame) -> Verdict:
     """With one member, and with three, the mean regret is at least twice that of RLSVI on every problem."""
-    return regrets(frame, lambda kind, M, share, words: at_least(share, 2.0, words) if M <= FEW else None)
+    return regrets(frame, lambda kind, M, share, words: at_least(share, 2.0, words) if M <= FEW_MEMBERS else None)
 
 
 @claim(
@@ -135,7 +135,7 @@ def enough(frame: pl.DataFrame) -> Parts:
             verdict = at_most(share, 1.25, f"{kind}, M = {M}: {share} times as long as RLSVI, {task}")
             learned = share_of(np.isfinite(theirs))[1]
             row = task, kind, f"{M}", f"{median(theirs):.5g}", learned, f"{share}"
-            yield verdict if M == ENOUGH else None, row
+            yield verdict if M == ENOUGH_MEMBERS else None, row
 
 
 @claim(
@@ -148,7 +148,7 @@ def limit(frame: pl.DataFrame) -> Verdict:
     that are random.
     """
     return regrets(
-        frame.filter((pl.col("agent") == EXACT) | (pl.col("members") == MANY)),
+        frame.filter((pl.col("agent") == EXACT) | (pl.col("members") == MANY_MEMBERS)),
         lambda kind, M, share, words: between(share, 0.8, 1.25, words) if kind == TARGETS else None,
     )
 
@@ -165,7 +165,7 @@ def prior_needed(frame: pl.DataFrame) -> Verdicts:
     """
     for kinds, share, verdict in ((ALONE, 0.1, at_most), (WITH_PRIOR, 0.9, at_least)):
         found = [by_members(frame, DEEP, kind, "time") for kind in kinds]
-        times = np.concatenate([it for sizes in found for M, it in sizes.items() if M >= ENOUGH])
+        times = np.concatenate([it for sizes in found for M, it in sizes.items() if M >= ENOUGH_MEMBERS])
         learned, count = share_of(np.isfinite(times))
         words = f"{count} runs learn {'without' if kinds == ALONE else 'with'} a prior draw"
         yield verdict(learned, share, words)

@@ -29,14 +29,14 @@ from rlsvi.study.statistics import Interval, mean, ratio
 # seeds that are not reported; `benchmarks.swing_up_settings` shows how sigma and epsilon were chosen.
 RIDGE, BOUNDS, REPEAT = 0.01, (-10.0, 100.0), 4
 SIGMA, EPSILON = 1.0, 0.2
-STILL = 1e-6  # a standard deviation that is no noise
-LAST = 3  # the last third of the episodes is reported separately
+LEAST_NOISE = 1e-6  # a standard deviation that is no noise
+LAST_PART = 3  # the last third of the episodes is reported separately
 DEFAULT, NOISY, DITHERING, GREEDY = "default agent", "RLSVI, σ = 1", "ε-greedy, ε = .2", "greedy"
 COST = 0.1  # of a push, as in the behaviour suite
 PLAYERS = [(NOISY, COST), (DITHERING, COST), (DEFAULT, COST), (DEFAULT, 0.0), (GREEDY, COST)]
 WHERE = "section 7; Osband et al. (2019)"
-LEAST = 1e-9  # by which more is more than as much
-UPPER = 0.5  # the height up to which the default agent is to find the reward if pushes are free
+LEAST_DIFFERENCE = 1e-9  # by which more is more than as much
+UPPER_HEIGHT = 0.5  # the height up to which the default agent is to find the reward if pushes are free
 HEADINGS = "height", "runs that find it"
 
 
@@ -57,7 +57,7 @@ def noisy(seed: int, sigma: float = SIGMA) -> BoundedRLSVI:
 
 def dithering(seed: int, epsilon: float = EPSILON) -> BoundedRLSVI:
     """The same on its posterior mean, with a share of random decisions."""
-    agent = noisy(seed, STILL)
+    agent = noisy(seed, LEAST_NOISE)
     agent.explore = EpsilonGreedy(epsilon)
     return agent
 
@@ -66,7 +66,7 @@ SWINGERS: dict[str, Callable[[int], Agent]] = {
     DEFAULT: lambda seed: agent_for(SwingUpEnv(), seed=seed),
     NOISY: noisy,
     DITHERING: dithering,
-    GREEDY: lambda seed: noisy(seed, STILL),
+    GREEDY: lambda seed: noisy(seed, LEAST_NOISE),
 }
 
 
@@ -103,7 +103,7 @@ def found_by(agent: Agent, height: float, push_cost: float, episodes: int) -> di
     """
     env = Watched(SwingUpEnv(height, push_cost))
     agent.learn(env, episodes=episodes, progress=False)
-    late = env.returns[-max(1, episodes // LAST) :]
+    late = env.returns[-max(1, episodes // LAST_PART) :]
     return {
         "rewarded": sum(up > 0 for up in env.up) / episodes,
         "up": sum(env.up) / episodes,
@@ -150,8 +150,8 @@ def default(frame: pl.DataFrame) -> Verdict:
 def free(frame: pl.DataFrame) -> Verdict:
     """At least half of its runs at heights up to .5 have the pole up in some step."""
     found = shares(frame, DEFAULT, 0.0)
-    some, count, _ = finders({height: share for height, share in found.items() if height <= UPPER})
-    verdict = at_least(some, 0.5, f"{count} runs up to a height of {UPPER} find it")
+    some, count, _ = finders({height: share for height, share in found.items() if height <= UPPER_HEIGHT})
+    verdict = at_least(some, 0.5, f"{count} runs up to a height of {UPPER_HEIGHT} find it")
     return verdict._replace(table=(HEADINGS, *finders(found)[2]))
 
 
@@ -175,7 +175,7 @@ def noise(frame: pl.DataFrame) -> Parts:
         pooled = [np.mean([found[height] for height in theirs], axis=0) for found in (ours, theirs)]
         where, share = "all" if len(theirs) > 1 else f"{min(theirs):g}", ratio(*pooled)
         row = (agent, where, *(three_digits(mean_share(values)) for values in pooled), f"{share}")
-        yield at_least(share, 1.0 + LEAST, f"{share} times as many episodes as {agent}"), row
+        yield at_least(share, 1.0 + LEAST_DIFFERENCE, f"{share} times as many episodes as {agent}"), row
 
 
 @claim("RLSVI finds the sparsest reward", WHERE, rows_where(agent=NOISY), kind="ours")
@@ -203,7 +203,7 @@ def worth(frame: pl.DataFrame) -> Parts:
     for height, values in late.items():
         found = mean(values)
         told = three_digits(found)
-        verdict = at_least(found, LEAST, f"a return of {told} at a height of {height:g}")
+        verdict = at_least(found, LEAST_DIFFERENCE, f"a return of {told} at a height of {height:g}")
         yield verdict, (f"{height:g}", told, three_digits(mean(up[height])))
 
 

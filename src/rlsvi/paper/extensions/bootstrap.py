@@ -20,7 +20,9 @@ from rlsvi.study.statistics import median, ratio_of_medians
 
 NORMAL, BOOTSTRAP, DATA_ALONE = "RLSVI", "bootstrap", "bootstrap of the data alone"
 K = 10
-FAR = 20  # the length from which on random play finds no reward in these runs: once in 2 ** 19 episodes at most
+FAR_LENGTH = (
+    20  # the length from which on random play finds no reward in these runs: once in 2 ** 19 episodes at most
+)
 
 
 def jobs(lengths: list[int], short: list[int], limit: int, seeds: int) -> list[Job]:
@@ -92,7 +94,7 @@ def data_alone(frame: pl.DataFrame) -> Verdict:
     """Of the runs without random artificial data, at most a tenth learn within the limit on chains of 20 states or
     more, where random play rarely finds a reward.
     """
-    times = np.concatenate([values for N, values in times_of(frame, DATA_ALONE).items() if N >= FAR])
+    times = np.concatenate([values for N, values in times_of(frame, DATA_ALONE).items() if N >= FAR_LENGTH])
     share, count = share_of(np.isfinite(times))
     return at_most(share, 0.1, f"{count} runs learn within {frame['limit'][0]:,} episodes")
 

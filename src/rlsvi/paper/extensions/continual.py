@@ -20,7 +20,7 @@ from rlsvi.core.regression import FactorError
 from rlsvi.mdp import FiniteMDP, river_swim
 from rlsvi.mdp.solve import average_reward
 from rlsvi.paper.claim import Parts, Verdict, at_least, at_most, claim, exactly, mean_se
-from rlsvi.paper.degrees import ABOUT, MOST
+from rlsvi.paper.degrees import ABOUT, MOST_SHARE
 from rlsvi.paper.drawing import Picture, curves, labelled, legend, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, rows_where, rows_with
@@ -40,7 +40,7 @@ DITHERING: dict[str, Callable[[int], Schedule]] = {
 NOISES = ("paper", "whitened", "independent")
 AGENTS = (*NOISES, *DITHERING)
 THEORY = {"paper": math.sqrt(1 - GAMMA**2), "whitened": GAMMA, "independent": 0.0}
-FEW = "epsilon = .1"  # the usual one, shown with features too
+USUAL_EPSILON = "epsilon = .1"  # the usual one, shown with features too
 SPANNING = {"table": "a table", "coherent": f"{FUNCTIONS} functions that span Q*"}
 OTHERS = {"coherent, small": "the same, scaled to √(HSA)", "places": "1, x, x² an action, which do not span Q*"}
 SHARES = ("states", "agent", "share of the best average reward")
@@ -56,7 +56,7 @@ def jobs(states: list[int], steps: int, few: int, watched: int, more: int, seeds
     """
     lives = [("table", agent, N, steps, more if agent in NOISES else 1) for agent in AGENTS for N in states]
     lives += [(basis, agent, N, few, more) for basis in COHERENT for agent in NOISES for N in states]
-    lives += [("coherent", FEW, N, few, 1) for N in states]
+    lives += [("coherent", USUAL_EPSILON, N, few, 1) for N in states]
     lives += [("places", noise, N, few, 1) for noise in NOISES for N in states]
     lives += [("random", "paper", N, few, more) for N in states]
     return [
@@ -191,7 +191,7 @@ def explores(frame: pl.DataFrame) -> Parts:
     LSVI with ε = .1 has at most .1.
     """
     for N in sorted(frame["states"].unique()):
-        (ours, words), (theirs, others) = late(frame, "paper", N), late(frame, FEW, N)
+        (ours, words), (theirs, others) = late(frame, "paper", N), late(frame, USUAL_EPSILON, N)
         yield at_least(ours, 0.95, f"{N} states: RLSVI has {words}"), (f"{N}", "RLSVI", words)
         yield at_most(theirs, 0.1, f"{N} states: LSVI has {others}"), (f"{N}", "LSVI, ε = .1", others)
 
@@ -229,7 +229,7 @@ def autocorrelated(frame: pl.DataFrame) -> Verdict:
         f"as printed it is {found['paper']}, in theory √(1 − γ²) = {THEORY['paper']:.3f}, which vanishes as γ → 1"
     )
     table = ("noise", "correlation", "in theory"), *((it, found[it], f"{rho:.3f}") for it, rho in THEORY.items())
-    return at_least(mean(seen(frame, "paper", "correlation")), MOST, words)._replace(table=table)
+    return at_least(mean(seen(frame, "paper", "correlation")), MOST_SHARE, words)._replace(table=table)
 
 
 @in_appendix(
@@ -282,7 +282,7 @@ def draw(frame: pl.DataFrame) -> Picture:
     """The share of the best average reward as life goes on: with a table, and with features."""
     lengths = sorted(frame["states"].unique())
     figure, places = panels(len(lengths), 3.8, 2)
-    for row, (basis, agents) in enumerate((("table", AGENTS), ("coherent", (*NOISES, FEW)))):
+    for row, (basis, agents) in enumerate((("table", AGENTS), ("coherent", (*NOISES, USUAL_EPSILON)))):
         steps = int(having(frame, basis=basis)["steps"][0])
         for axes, N in zip(places[row * len(lengths) :], lengths, strict=False):
             for agent in agents:

@@ -37,7 +37,7 @@ WORK = {
     "done_early": "carried out after a tenth",
     "done_late": "carried out after all",
 }
-NEAR = ("batch", next(iter(EVIDENCE)))
+MORE_SEEDS = ("batch", next(iter(EVIDENCE)))
 SPARE = (1, 5)  # colours of agents that are not on the chain
 ON_CHAIN = [("batch", 0.0), ("incremental", 0.01), ("gradient", 0.0), *((agent, 0.0) for agent in BONUSES)]
 
@@ -55,7 +55,7 @@ def jobs(episodes: int, runs: int, chain: int, few: int, more: int, seeds: int) 
         slow = agent == "gradient"
         cost = (2e-2 if slow else 1e-4) * count * times
         size = {"episodes": count, "runs": 1 if slow else times}
-        many = more * seeds if task == "engine" and agent in NEAR else seeds
+        many = more * seeds if task == "engine" and agent in MORE_SEEDS else seeds
         for seed in range(0, many, few if slow else 1):
             found.append(Job.of(learning_regret, cost, task=task, agent=agent, nu=nu, **size, seed=seed))
     return found

@@ -33,7 +33,7 @@ TEMPERATURES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 EPSILON = 0.1
 CODINGS = LIKES, DISLIKES = "0, 1", "-1, 0"  # how rewards are coded
 POINTS = 60  # of a curve
-LAST = 100  # episodes at the end
+LAST_EPISODES = 100  # episodes at the end
 TABLE = "RLSVI, table"  # without generalisation
 ONE_CODING = ("myopic", TABLE)  # agents that are run with rewards 0 and 1 alone
 PRINTED_BANDITS = ("Thompson", "linear bandit")  # of appendix E
@@ -106,7 +106,7 @@ def without_context(*, bandit: str, episodes: int, runs: int, seed: int) -> dict
     problem = problems.recommendation(PRODUCTS, SLOTS, beta=beta, gamma=np.zeros((PRODUCTS, PRODUCTS)))
     players = (MAKERS[bandit](1000 * seed + run, 0.0) for run in range(runs))
     forgone = _mean_losses(problem, players, episodes)[1]
-    some = max(min(LAST, episodes // 12), 1)
+    some = max(min(LAST_EPISODES, episodes // 12), 1)
     return {"first": forgone[some - 1] / some, "last": (forgone[-1] - forgone[-1 - some]) / some}
 
 
@@ -198,7 +198,7 @@ def at_first(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "
 def at_the_end(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> Floats:
     """Loss an episode over the last 100 (or the last twelfth of fewer), on every instance."""
     at, loss_so_far = curves_of(frame, agent, coding, loss)
-    last = min(LAST, at[-1] / 12)
+    last = min(LAST_EPISODES, at[-1] / 12)
     i = max(int(np.searchsorted(at, at[-1] - last + 1e-9)) - 1, 0)
     i = i if at[i] <= at[-1] - last + 1e-9 else 0
     return np.asarray((loss_so_far[:, -1] - loss_so_far[:, i]) / (at[-1] - at[i]))

@@ -21,7 +21,7 @@ from rlsvi.paper.claim import (
     share_of,
     worst_of,
 )
-from rlsvi.paper.degrees import MUCH, SIGNIFICANT
+from rlsvi.paper.degrees import MUCH_FACTOR, SIGNIFICANT
 from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.recommendation import engine
@@ -102,7 +102,7 @@ def thompson_learns_little(frame: pl.DataFrame) -> Verdicts:
     products earns more than random play, exactly.
     """
     share, problems = engine.remaining(of_agents(frame), "Thompson"), of_instances(frame)
-    yield at_least(share, 1 / MUCH, f"its regret an episode ends at {share} of what it was")
+    yield at_least(share, 1 / MUCH_FACTOR, f"its regret an episode ends at {share} of what it was")
     worth, random = problems["fixed_order"].to_numpy(), engine.SLOTS / 2
     off = float(np.abs(worth - random).max())
     words = f"each of {engine.ORDERS} fixed orders earns {random:g} likes, to {off:.0e}"
@@ -162,7 +162,9 @@ def bandits_aim_to_be_myopic(frame: pl.DataFrame) -> Parts:
     losses[SAID["Thompson"]] = [alone[column].to_numpy() for column in ("last", "first")]
     for name, (late, early) in losses.items():
         share, likes = paired_ratio(late, early), mean_se(late, 3)
-        verdict = at_most(share, 1 / MUCH, f"in the end {name} forgoes {likes} likes, {share} of those at first")
+        verdict = at_most(
+            share, 1 / MUCH_FACTOR, f"in the end {name} forgoes {likes} likes, {share} of those at first"
+        )
         yield verdict, (name, likes, f"{share}")
 
 

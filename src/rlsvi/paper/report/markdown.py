@@ -26,7 +26,7 @@ from rlsvi.paper.report.records import (
     totals,
 )
 
-FEW = 5  # readings of a claim, beyond which their numbers are told
+MOST_READINGS = 5  # readings of a claim, beyond which their numbers are told
 NUMBER = r"[\d.][\d.,]*(?:e[+-]\d+)?"
 RANGE = re.compile(rf"\(({NUMBER}) to ({NUMBER}|∞|infinity)\)")
 SIGNS = {"reproduced": "✓", "inconclusive": "?", "not reproduced": "✗"}
@@ -118,7 +118,7 @@ def _claims(figure: FigureRecord) -> str:
         return table(head, rows)
     decides = next(it.readings[0][0] for it in figure.claims if it.readings)
     told = f"The first reading of the text decides: {plain(decides)}. Others: {plain('; '.join(names))}."
-    leading = [it for it in figure.claims if it.headline and len(it.readings) > FEW and it.table]
+    leading = [it for it in figure.claims if it.headline and len(it.readings) > MOST_READINGS and it.table]
     tables = [f"{plain(it.words)}:\n\n{table(*_numbers(it))}" for it in leading]
     return "\n\n".join([table(head, rows), told, *tables])
 

@@ -185,7 +185,7 @@ def _in_the_paper(figure: FigureRecord) -> tuple[Any, ...]:
 # ---- Numbers, times and settings in words ---------------------------------------------------------------------
 
 
-LONGEST = 10  # a list of more settings than this is shortened
+MOST_SETTINGS = 10  # a list of more settings than this is shortened
 NUMBER = re.compile(r"(\d[\d,]*)(\.\d+)?(e[+-]?\d+)?(%)?", re.IGNORECASE)
 
 
@@ -222,7 +222,7 @@ def setting(value: Any) -> str:
 
 
 def _list(values: Sequence[Any]) -> str:
-    if len(values) <= LONGEST:
+    if len(values) <= MOST_SETTINGS:
         return ", ".join(map(setting, values)) or "none"
     if all(isinstance(x, int | float) and not math.isnan(x) for x in values):
         return f"{number(min(values))} .. {number(max(values))} ({len(values)} values)"

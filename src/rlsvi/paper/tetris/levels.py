@@ -37,8 +37,8 @@ from rlsvi.study.statistics import Interval, bootstrap, median, multiple, ratio
 from rlsvi.tetris import Rules, rules
 from rlsvi.tetris.game import GameOver
 
-EVERY, AT_ONCE = 60.0, 10  # seconds between two checkpoints; games between two looks at the clock
-LIMIT = 1_000_000  # pieces, at which a game is cut off
+CHECKPOINT_SECONDS, AT_ONCE = 60.0, 10  # seconds between two checkpoints; games between two looks at the clock
+MOST_PIECES = 1_000_000  # pieces, at which a game is cut off
 Player = dict[str, Any]
 AS_MUCH = 1 / ABOUT  # times; two shares that are equal cannot be told to be so without some room
 LITERAL: dict[str, Any] = {"form": "literal", "units": "raw"}
@@ -118,13 +118,15 @@ def board_of(board: str, game_over: GameOver) -> Rules:
     return rules(game_over=game_over) if board == "20x10" else rules(4, pieces="SZ", game_over=game_over)
 
 
-def learned(agent: StationaryAgent, board: Rules, games: int, folder: Path | None, every: float = EVERY) -> Games:
+def learned(
+    agent: StationaryAgent, board: Rules, games: int, folder: Path | None, every: float = CHECKPOINT_SECONDS
+) -> Games:
     """So many games of an agent that learns, from where `folder` left off; it is kept there every few seconds."""
     agent, done = _resumed(agent, folder)
     last = time.monotonic()
     while agent.episodes < games:
         try:
-            more = simulate_tetris(agent, board, min(AT_ONCE, games - agent.episodes), max_pieces=LIMIT)
+            more = simulate_tetris(agent, board, min(AT_ONCE, games - agent.episodes), max_pieces=MOST_PIECES)
         except FactorError:  # it has diverged beyond all numbers, and plays no more
             return _joined(done, _no_more(games - len(done.rows), board.game_over))
         done = _joined(done, more)

@@ -10,7 +10,7 @@ import polars as pl
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import Row, Verdict, at_least, claim, mean_se, worst_of
-from rlsvi.paper.degrees import MUCH
+from rlsvi.paper.degrees import MUCH_FACTOR
 from rlsvi.paper.drawing import DOTTED, Picture, curves, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.tetris import levels
@@ -93,7 +93,7 @@ def greatly_outperforms(frame: pl.DataFrame) -> Verdict:
     printed).
     """
     best = f"the best possible is {optimum(frame):.4f} rows with {ROWS['top row']} usable ones"
-    verdict = compared(frame, levels.level, MUCH)
+    verdict = compared(frame, levels.level, MUCH_FACTOR)
     return verdict._replace(measured=f"{verdict.measured}; {best}")
 
 
@@ -118,7 +118,7 @@ def more_extreme(frame: pl.DataFrame) -> Verdict:
         )
         more = _over(here, there)
         words = f"{ROWS[rule]} usable rows: {more} times the multiple on 20 × 10, {there}"
-        return at_least(more, MUCH, words), (f"{here}", f"{there}", f"{more}")
+        return at_least(more, MUCH_FACTOR, words), (f"{here}", f"{there}", f"{more}")
 
     return by_both_rules(("times LSVI here", "times LSVI on 20 × 10", "ratio"), judge)
 

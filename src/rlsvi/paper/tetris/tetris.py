@@ -27,7 +27,7 @@ from rlsvi.paper.claim import (
     mean_se,
     share_of,
 )
-from rlsvi.paper.degrees import FAR, MOST, MUCH, NEARLY_ALL, SIGNIFICANT, about, slightly_more
+from rlsvi.paper.degrees import FAR_FACTOR, MOST_SHARE, MUCH_FACTOR, NEARLY_ALL, SIGNIFICANT, about, slightly_more
 from rlsvi.paper.drawing import DOTTED, Picture, curves, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having
@@ -66,7 +66,9 @@ FIXED = {
 RAW, RAW_UNKNOWN = player("RLSVI", units="raw"), player("RLSVI, unknown noise", units="raw")
 UNDISCOUNTED, GREEDY_UNDISCOUNTED = player("RLSVI", gamma=1.0), player("LSVI", gamma=1.0)
 
-LONG = {name: (rlsvi, schedules[1]) for name, (rlsvi, schedules) in SIDES.items()}  # whose long runs are compared
+LONG_RUNS = {
+    name: (rlsvi, schedules[1]) for name, (rlsvi, schedules) in SIDES.items()
+}  # whose long runs are compared
 DRAWN = (PRINTED, levels.PATIENT, levels.AFTERSTATE)
 IN_RUNS = [who for rlsvi, schedules in SIDES.values() for who in (rlsvi, *schedules)]
 IN_MANY_RUNS = [RAW, RAW_UNKNOWN]
@@ -74,7 +76,7 @@ IN_FEW_RUNS = [who for name in READINGS for who in (UNKNOWN_NOISE[name], FORGETF
 IN_FEW_RUNS += [UNDISCOUNTED, GREEDY_UNDISCOUNTED]
 ALL_PLAYERS = [*IN_RUNS, *IN_MANY_RUNS, *IN_FEW_RUNS]
 GAME_OVER = "top row"
-LIMIT = 1_000_000  # pieces, at which a game is cut off
+MOST_PIECES = 1_000_000  # pieces, at which a game is cut off
 STARTS = (FROM_SCORING, FROM_NOTHING)  # of policy iteration
 Pair = tuple[Player, Player]
 in_section = partial(claim, where="section 6.2", otherwise="reading")
@@ -95,7 +97,7 @@ def jobs(
     return [
         *(
             job
-            for name, (rlsvi, lsvi) in LONG.items()
+            for name, (rlsvi, lsvi) in LONG_RUNS.items()
             for who, runs in ((rlsvi, many if name == PRINTED else seeds), (lsvi, seeds))
             for job in levels.jobs_of([who], long, runs if name in (PRINTED, levels.PATIENT) else min(few, seeds))
         ),
@@ -124,10 +126,10 @@ def policies(
     board = rules(game_over=game_over)
     first = scoring_weights(board) if start == "scoring" else np.zeros(2 * board.width + 2)
     found = policy_iteration(
-        board, first, iterations=iterations, games=games, lam=lam, max_pieces=LIMIT, seed=seed
+        board, first, iterations=iterations, games=games, lam=lam, max_pieces=MOST_PIECES, seed=seed
     )
     best = int(found.mean.argmax())
-    common: dict[str, Any] = {"games": again, "max_pieces": LIMIT, "seed": 10_000 + seed}
+    common: dict[str, Any] = {"games": again, "max_pieces": MOST_PIECES, "seed": 10_000 + seed}
     anew = [play(board, BERTSEKAS, found.weights[i], **common).rows.mean() for i in (best, -1)]
     means = np.zeros(iterations + 1)
     means[: len(found.mean)] = found.mean
@@ -144,7 +146,7 @@ def policies(
 def published_player(*, again: int, game_over: GameOver, seed: int) -> dict[str, Any]:
     """Rows of a player with other features and Dellacherie's weights, in games cut off after a million pieces."""
     board, weights = rules(game_over=game_over), np.array(PUBLISHED_WEIGHTS)
-    found = play(board, DELLACHERIE, weights, again, LIMIT, seed=seed)
+    found = play(board, DELLACHERIE, weights, again, MOST_PIECES, seed=seed)
     return {"published": found.rows.mean(), "cut_off": int((found.over == 0).sum())}
 
 
@@ -207,7 +209,7 @@ def better_features(frame: pl.DataFrame) -> Verdict:
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         more = ratio(theirs, level(frame, SIDES[reading][0]))
-        return at_least(more, FAR, f"{words} ({cut} cut off), {more} times RLSVI's level"), (f"{more}",)
+        return at_least(more, FAR_FACTOR, f"{words} ({cut} cut off), {more} times RLSVI's level"), (f"{more}",)
 
     return in_each_reading(("times RLSVI's level",), judged)
 
@@ -252,7 +254,7 @@ def reach_their_levels(frame: pl.DataFrame) -> Verdict:
         return all_of(*parts, f"in {games}"), (games, mean_se(ours), mean_se(theirs))
 
     remarks: list[Row] = []
-    for name, pair in LONG.items():
+    for name, pair in LONG_RUNS.items():
         all_games = levels.longest(frame)
         last = f"games {all_games - all_games // 8 + 1} to {all_games}"
         ours, theirs = (kept(frame, who, 8, all_games)[1] for who in pair)
@@ -316,7 +318,9 @@ def fewer_games(frame: pl.DataFrame) -> Verdict:
         parts = []
         for name, games in zip(("RLSVI", "LSVI"), ours, strict=True):
             share = ratio_of_medians(games, theirs)
-            parts.append(at_most(share, 1 / MUCH, f"{name}: {levels.words_of_games(games)}, {share} of that"))
+            parts.append(
+                at_most(share, 1 / MUCH_FACTOR, f"{name}: {levels.words_of_games(games)}, {share} of that")
+            )
         lspi_words = f"LSPI: {levels.words_of_games(theirs)}, {got} of {len(theirs)} runs"
         return all_of(lspi_words, *parts), tuple(levels.words_of_games(games) for games in ours)
 
@@ -330,15 +334,15 @@ def no_collapse(frame: pl.DataFrame) -> Verdict:
     of the runs.
     """
     best, last = (lspi_anew(frame, FROM_SCORING, name) for name in ("best_anew", "last_anew"))
-    share, count = share_of(last >= best / MUCH)
-    lspi_collapses = at_most(share, MOST, f"{count} of LSPI keep half of their best")
+    share, count = share_of(last >= best / MUCH_FACTOR)
+    lspi_collapses = at_most(share, MOST_SHARE, f"{count} of LSPI keep half of their best")
     lspi_row = ("LSPI", f"{mean_se(best)}, {mean_se(last)}", count, "", "", "")
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         parts, cells = [], []
-        for name, who in zip(("RLSVI", "LSVI"), LONG[reading], strict=True):
+        for name, who in zip(("RLSVI", "LSVI"), LONG_RUNS[reading], strict=True):
             best, last = kept(frame, who, 8, levels.longest(frame))
-            share, count = share_of((last >= best / MUCH) & (best >= LEARNED))
+            share, count = share_of((last >= best / MUCH_FACTOR) & (best >= LEARNED))
             parts.append(at_least(share, NEARLY_ALL, f"{count} runs of {name} get to 1000 rows and keep half"))
             cells += [f"{mean_se(best)}, {mean_se(last)}", count]
         return all_of(*parts, lspi_collapses), tuple(cells)
@@ -358,7 +362,7 @@ def memory_matters(frame: pl.DataFrame) -> Verdict:
         few, many = level(frame, FORGETFUL[reading]), level(frame, SIDES[reading][0])
         share = ratio(few, many)
         words = f"with the last 10⁴ transitions: {mean_se(few)}, {share} of that with 10⁵, {mean_se(many)}"
-        return at_most(share, 1 / MUCH, words), (mean_se(few), mean_se(many), f"{share}")
+        return at_most(share, 1 / MUCH_FACTOR, words), (mean_se(few), mean_se(many), f"{share}")
 
     return in_each_reading(("with 10⁴", "with 10⁵", "times"), judged)
 
@@ -380,7 +384,7 @@ def from_scratch(frame: pl.DataFrame) -> Verdict:
     """
     means = [lspi_means(frame, FROM_NOTHING, lam) for lam in LAMBDAS]
     share, runs = share_of(np.concatenate([mean.max(axis=1) > LEARNED for mean in means]))
-    lspi = at_most(share, MOST, f"{runs} of LSPI get to 1000 rows")
+    lspi = at_most(share, MOST_SHARE, f"{runs} of LSPI get to 1000 rows")
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         rlsvi, schedules = SIDES[reading]
@@ -390,7 +394,7 @@ def from_scratch(frame: pl.DataFrame) -> Verdict:
             parts.append(at_least(share, NEARLY_ALL, f"{runs} runs of {name}"))
             cells.append(runs)
         more = ratio(tuned(frame, schedules), lspi_anew(frame, FROM_NOTHING, "best_anew"))
-        twice = at_least(more, MUCH, f"LSVI's level is {more} times LSPI's")
+        twice = at_least(more, MUCH_FACTOR, f"LSVI's level is {more} times LSPI's")
         return all_of(*parts, lspi, twice), (*cells, f"{more}")
 
     return in_each_reading(("RLSVI learns", "LSVI learns", "LSVI, times LSPI"), judged)
@@ -411,7 +415,10 @@ def greed_is_why(frame: pl.DataFrame) -> Verdict:
         (share, runs), (tuned, many) = (share_of(learned(frame, who)) for who in (greedy, other))
         score = mean_se(level(frame, greedy))
         words = f"greedy LSVI: {runs} runs get to 1000 rows a game; its level is {score}"
-        parts = at_most(share, MOST, words), at_least(tuned, MOST, f"{many} runs of tuned LSVI get there")
+        parts = (
+            at_most(share, MOST_SHARE, words),
+            at_least(tuned, MOST_SHARE, f"{many} runs of tuned LSVI get there"),
+        )
         return all_of(*parts), (runs, many, score)
 
     headings = ("greedy runs that learn", "tuned runs that learn", "greedy LSVI")
@@ -433,9 +440,9 @@ def better_than_tuned(frame: pl.DataFrame) -> Verdict:
         ours, theirs = levels_of(frame, reading)
         more, best = ratio(ours, theirs), levels.schedule(best_of(frame, SIDES[reading][1]))
         parts = [at_least(more, SIGNIFICANT, f"RLSVI gets {more} times the rows of LSVI (best: {best})")]
-        late = ratio(*(kept(frame, who, 8, levels.longest(frame))[1] for who in LONG[reading]))
+        late = ratio(*(kept(frame, who, 8, levels.longest(frame))[1] for who in LONG_RUNS[reading]))
         parts.append(at_least(late, SIGNIFICANT, f"{late} times in the end of long runs"))
-        last = f"{late} ({levels.schedule(LONG[reading][1])})"
+        last = f"{late} ({levels.schedule(LONG_RUNS[reading][1])})"
         return all_of(*parts), (mean_se(ours), f"{mean_se(theirs)} ({best})", f"{more}", last)
 
     headings = ("RLSVI", "LSVI (best schedule)", "times", "times, in the end of long runs (schedule)")
@@ -480,7 +487,7 @@ def fixed_epsilon(frame: pl.DataFrame) -> Verdict:
     def judged(reading: str) -> tuple[Verdict, Row]:
         share = ratio(tuned(frame, FIXED[reading]), tuned(frame, SIDES[reading][1]))
         rows = tuple(mean_se(level(frame, who)) for who in FIXED[reading])
-        verdict = at_most(share, 1 / MUCH, f"the best has {share} of the tuned schedule's")
+        verdict = at_most(share, 1 / MUCH_FACTOR, f"the best has {share} of the tuned schedule's")
         return verdict, (*rows, f"{share}")
 
     headings = *(f"ε = {who['epsilon']:g}" for who in FIXED[PRINTED]), "best, times the tuned schedule"
@@ -592,7 +599,7 @@ def draw(frame: pl.DataFrame) -> Picture:
     short, longest = levels.shortest(frame), levels.longest(frame)
     tuned = {name: (SIDES[name][0], levels.best_of(frame, SIDES[name][1])) for name in DRAWN}
     _curves(above, frame, tuned, short, max(short // 10, 1))
-    _curves(long, frame, {name: LONG[name] for name in DRAWN}, longest, max(longest // 20, 1))
+    _curves(long, frame, {name: LONG_RUNS[name] for name in DRAWN}, longest, max(longest // 20, 1))
     _policies(below, frame)
     _levels(right, frame)
     return figure

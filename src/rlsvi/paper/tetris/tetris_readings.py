@@ -48,9 +48,11 @@ READINGS = {name: (name, "level") for name in SETTINGS} | {
 }
 PLAYERS = ("RLSVI", "LSVI")
 LEVELS = (4500.0, 3500.0)  # rows, of RLSVI and of LSVI
-LATE, SOON, LOW = 120, 60, 1500.0  # games until the first row, and rows that tell runs that stay low
-EARLY, FEW_ROWS, SMALL = (50, 100), 10.0, 20.0  # games, rows in them, and the norm of weights that have decayed
-LOOK, LARGE, FIRST_GAMES = 150, 300.0, 40  # the game in which the norm is looked at; a large one, early
+LATE_GAME, EARLY_GAME = 120, 60  # games until the first row
+LOW_ROWS = 1500.0  # tell runs that stay low
+EARLY_GAMES, FEW_ROWS = (50, 100), 10.0  # games, and rows in them
+SMALL_NORM = 20.0  # of weights that have decayed
+NORM_GAME, LARGE_NORM, FIRST_GAMES = 150, 300.0, 40  # the game in which the norm is looked at; a large one, early
 
 
 def jobs(games: int, tuned: int, seeds: int) -> list[Job]:
@@ -103,14 +105,14 @@ def summary(found: RunScores, r: int) -> dict[str, Any]:
     """What is kept of a run."""
     rows, size = found.rows[r].astype(np.float64), found.size[r]
     games = len(rows)
-    late, early = slice(games // 2, None), slice(*(min(end, games) for end in EARLY))
+    late, early = slice(games // 2, None), slice(*(min(end, games) for end in EARLY_GAMES))
     return {
         "level": rows[late].mean(),
         "mean_level": found.mean_rows[r][late].mean(),  # -1 if no game was played with the mean
         "first_row": int((rows > 0).argmax()) + 1 if (rows > 0).any() else games + 1,
-        "early_rows": rows[early].mean() if games > EARLY[0] else rows.mean(),
+        "early_rows": rows[early].mean() if games > EARLY_GAMES[0] else rows.mean(),
         "early_norm": size[:FIRST_GAMES].max(),
-        "late_norm": size[min(LOOK, games) - 1],
+        "late_norm": size[min(NORM_GAME, games) - 1],
     }
 
 
@@ -185,10 +187,10 @@ def late_starts(frame: pl.DataFrame) -> Verdict:
     same, first = share((found == found[0, 0]).all(axis=(0, 1))), found[0, 0]
     epsilon, decay = SCHEDULES[0]
     level = values(frame, PATIENT, "level", sigma=0.0, epsilon=epsilon, decay=decay)
-    late, soon = first > LATE, first < SOON
-    right = share(np.concatenate([level[late] < LOW, level[soon] > LOW]))
+    late, soon = first > LATE_GAME, first < EARLY_GAME
+    right = share(np.concatenate([level[late] < LOW_ROWS, level[soon] > LOW_ROWS]))
     words = (
-        f"the first row comes in the same game for {same:.0%} of the seeds, after game {LATE} for "
+        f"the first row comes in the same game for {same:.0%} of the seeds, after game {LATE_GAME} for "
         f"{late.mean():.0%}, and {right:.0%} of the levels are as predicted"
     )
     return exactly(same == 1.0 and 0.05 <= late.mean() <= 0.3 and right >= 0.95, words)
@@ -207,12 +209,12 @@ def weights_decay(frame: pl.DataFrame) -> Verdict:
     level, early, large, late = (
         values(frame, PATIENT, name, sigma=1.0) for name in ("level", "early_rows", "early_norm", "late_norm")
     )
-    exploded, low = share(large > LARGE), early < FEW_ROWS
-    stay, decayed = share((level < LOW) == low), share((late < SMALL) == low)
+    exploded, low = share(large > LARGE_NORM), early < FEW_ROWS
+    stay, decayed = share((level < LOW_ROWS) == low), share((late < SMALL_NORM) == low)
     words = (
-        f"the norm exceeds {LARGE:.0f} in {(large > LARGE).sum()} of {len(large)} runs; {stay:.0%} of the levels "
-        f"and {decayed:.0%} of the norms in game {LOOK} are as predicted; {low.mean():.0%} of the runs removed "
-        "few rows"
+        f"the norm exceeds {LARGE_NORM:.0f} in {(large > LARGE_NORM).sum()} of {len(large)} runs; {stay:.0%} of "
+        f"the levels and {decayed:.0%} of the norms in game {NORM_GAME} are as predicted; {low.mean():.0%} of the "
+        "runs removed few rows"
     )
     return exactly(exploded >= 0.95 and min(stay, decayed) >= 0.9, words)
 
@@ -232,12 +234,12 @@ def draw(frame: pl.DataFrame) -> Picture:
     lsvi = {"sigma": 0.0, "epsilon": epsilon, "decay": decay}
     first, level = (values(frame, PATIENT, name, **lsvi) for name in ("first_row", "level"))
     middle.plot(first, level, ".", color=COLOURS[1], markersize=5)
-    middle.axvline(LATE, **DOTTED)
+    middle.axvline(LATE_GAME, **DOTTED)
     labelled(middle, "game of its first row", "rows a game", f"LSVI, {PATIENT}", ylim=(0, None))
     norm, level = (values(frame, PATIENT, name, sigma=1.0) for name in ("late_norm", "level"))
     right.semilogx(norm, level, ".", color=COLOURS[0], markersize=5)
-    right.axvline(SMALL, **DOTTED)
-    labelled(right, f"norm of θ in game {LOOK}", "rows a game", f"RLSVI, {PATIENT}", ylim=(0, None))
+    right.axvline(SMALL_NORM, **DOTTED)
+    labelled(right, f"norm of θ in game {NORM_GAME}", "rows a game", f"RLSVI, {PATIENT}", ylim=(0, None))
     return figure
 
 

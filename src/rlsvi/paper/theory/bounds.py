@@ -12,7 +12,7 @@ from rlsvi.core.checks import finite, positive, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.mdp.examples import weights_of
 
-MOST = 2**31 - 1  # states, actions and periods
+LARGEST_SIZE = 2**31 - 1  # states, actions and periods
 STEP = math.pi / 8  # the least variance of a normal that is optimistic for all variables in [0, 1] of its mean
 
 
@@ -46,12 +46,12 @@ def theorem_parameters(
     >>> lam, round(sigma, 3)
     (7.0, 3.162)
     """
-    total = _sums("alpha_P", alpha_P, whole("states", states, 1, MOST)), _sums("alpha_R", alpha_R, 2)
+    total = _sums("alpha_P", alpha_P, whole("states", states, 1, LARGEST_SIZE)), _sums("alpha_R", alpha_R, 2)
     try:
         lam = np.max(np.add(*total))
     except ValueError:
         raise ValueError("alpha_P and alpha_R must have the same leading axes, or none") from None
-    return float(lam), math.sqrt(whole("horizon", horizon, 1, MOST) ** 2 + 1)
+    return float(lam), math.sqrt(whole("horizon", horizon, 1, LARGEST_SIZE) ** 2 + 1)
 
 
 def optimistic_parameters(
@@ -82,8 +82,8 @@ def optimistic_parameters(
     >>> [round(number, 3) for number in optimistic_parameters(states=5, horizon=3)]
     [2.546, 1.401]
     """
-    total = _sums("alpha_P", alpha_P, whole("states", states, 1, MOST)), _sums("alpha_R", alpha_R, 2)
-    variance = STEP * (1 + (whole("horizon", horizon, 1, MOST) - 1) ** 2)
+    total = _sums("alpha_P", alpha_P, whole("states", states, 1, LARGEST_SIZE)), _sums("alpha_R", alpha_R, 2)
+    variance = STEP * (1 + (whole("horizon", horizon, 1, LARGEST_SIZE) - 1) ** 2)
     return float(max(part.max() for part in total)) / variance, math.sqrt(variance)
 
 
@@ -144,7 +144,7 @@ def regret_shape(states: int, actions: int, horizon: int, steps: ArrayLike) -> F
     [20.0, 40.0]
     """
     sizes = (("states", states), ("actions", actions), ("horizon", horizon))
-    S, A, H = (float(whole(name, n, 1, MOST)) for name, n in sizes)
+    S, A, H = (float(whole(name, n, 1, LARGEST_SIZE)) for name, n in sizes)
     return np.sqrt(H**3 * S * A * _steps(steps))
 
 
@@ -186,7 +186,7 @@ def proof_bound(
     [4749.0, 7036.0]
     """
     sizes = (("states", states), ("actions", actions), ("horizon", horizon))
-    pairs = math.prod(whole(name, n, 1, MOST) for name, n in sizes)
+    pairs = math.prod(whole(name, n, 1, LARGEST_SIZE) for name, n in sizes)
     weights = weights_of("alpha_R", alpha_R, 2)
     K = float(weights[0]) + horizon * float(_sums("alpha_P", alpha_P, states))
     T = _steps(steps)

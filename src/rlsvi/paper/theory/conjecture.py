@@ -37,8 +37,9 @@ from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import Interval, bootstrap_medians, power_laws
 
-SHORT, FUNCTIONS = 15, 10  # the chain, and its basis, of what is varied at fixed K and H
-SMALL, LARGE = 0.1, 1.0  # sigma of the paper, and the least that the chain's reward of 1 allows in the conjecture
+SHORT_CHAIN, FUNCTIONS = 15, 10  # the chain, and its basis, of what is varied at fixed K and H
+SMALL_SIGMA = 0.1  # the paper's
+LARGE_SIGMA = 1.0  # the least that the chain's reward of 1 allows in the conjecture
 REWARD = 1.0
 Found = Mapping[Any, Floats]  # times by setting
 in_appendix = partial(claim, where="appendix B")
@@ -115,12 +116,12 @@ def jobs(
 
     more : times as many seeds for the runs that no other figure has.
     """
-    shorter: list[dict[str, Any]] = [{"length": N, "features": K, "sigma": LARGE} for N in wide for K in few]
-    chain = {"length": SHORT, "features": FUNCTIONS}
+    shorter: list[dict[str, Any]] = [{"length": N, "features": K, "sigma": LARGE_SIGMA} for N in wide for K in few]
+    chain = {"length": SHORT_CHAIN, "features": FUNCTIONS}
     noises: list[dict[str, Any]] = [{**chain, "sigma": sigma, "lam": 1.0} for sigma in sigmas]
-    noises += [{**chain, "sigma": LARGE, "lam": lam} for lam in lams if lam != 1]
+    noises += [{**chain, "sigma": LARGE_SIGMA, "lam": lam} for lam in lams if lam != 1]
     larger: list[dict[str, Any]] = [
-        {"length": SHORT, "features": K, "states": S, "actions": A, "sigma": LARGE}
+        {"length": SHORT_CHAIN, "features": K, "states": S, "actions": A, "sigma": LARGE_SIGMA}
         for K, S, A in product((FUNCTIONS, None), copies, copies)
         if S * A <= max(copies)
     ]
@@ -142,7 +143,7 @@ def at_papers_sigma(frame: pl.DataFrame) -> pl.DataFrame:
 
 def at_large_sigma(frame: pl.DataFrame) -> pl.DataFrame:
     """The rows at a sigma that the conjecture speaks of, of all lengths."""
-    return frame.filter(pl.col("sigma") == LARGE, pl.col("lam").is_null(), pl.col("states").is_null())
+    return frame.filter(pl.col("sigma") == LARGE_SIGMA, pl.col("lam").is_null(), pl.col("states").is_null())
 
 
 of_noises, of_copies = rows_with("lam"), rows_with("states")
@@ -254,8 +255,8 @@ def in_sigma_and_lambda(frame: pl.DataFrame) -> Verdict:
     """A power law in σ predicts the median times of σ left out better than an exponential, and they grow at most
     as 1/λ for λ up to 1; and most runs learn in every setting with these.
     """
-    in_sigma = cells(frame.filter(pl.col("lam") == 1, pl.col("sigma") >= LARGE), "sigma")
-    in_lambda = cells(frame.filter(pl.col("sigma") == LARGE), "lam")
+    in_sigma = cells(frame.filter(pl.col("lam") == 1, pl.col("sigma") >= LARGE_SIGMA), "sigma")
+    in_lambda = cells(frame.filter(pl.col("sigma") == LARGE_SIGMA), "lam")
     small = {1 / lam: times for lam, times in in_lambda.items() if lam <= 1}
     large = {1 / lam: times for lam, times in in_lambda.items() if lam >= 1}
     (sigma,), (inverse,), (other,) = (
@@ -313,7 +314,7 @@ def conditions(frame: pl.DataFrame) -> Verdict:
     double = [f"N = {N}, K = {K}" for (N, K), (_, unique) in truth.items() if not unique]
     share = max(size / (K * (N - 1)) for (N, K), (size, _) in truth.items())
     sigma = frame["sigma"].drop_nulls()
-    noise = float(sigma.to_numpy()[0]) if len(sigma) else SMALL
+    noise = float(sigma.to_numpy()[0]) if len(sigma) else SMALL_SIGMA
     return exactly(
         not double and share <= 1 and noise >= REWARD,
         f"the reward is {REWARD:g}, σ is {noise:g}; at {len(settings)} settings Σ|θₕ|² is at most {share:.1g} "
@@ -326,17 +327,17 @@ def draw(frame: pl.DataFrame) -> Picture:
     figure, (first, second, third, fourth) = panels(2, 4.2, rows=2)
     limit = frame["limit"][0]
     _lengths(first, at_papers_sigma(frame), limit, "sigma = .1")
-    _lengths(second, at_large_sigma(frame), limit, f"sigma = {LARGE:g}")
-    varied = (("sigma", "sigma", pl.col("lam") == 1), ("lam", "lambda", pl.col("sigma") == LARGE))
+    _lengths(second, at_large_sigma(frame), limit, f"sigma = {LARGE_SIGMA:g}")
+    varied = (("sigma", "sigma", pl.col("lam") == 1), ("lam", "lambda", pl.col("sigma") == LARGE_SIGMA))
     for i, (name, symbol, part) in enumerate(varied):
         runs(third, cells(of_noises(frame).filter(part), name), limit, f"{symbol}, the other 1", i)
     table = pl.col("features").is_null()
     for i, (label, part) in enumerate({f"basis, K = {FUNCTIONS}": ~table, "table": table}.items()):
         rows = of_copies(frame).filter(part).with_columns(pairs=pl.col("states") * pl.col("actions"))
         runs(fourth, pairs := cells(rows, "pairs"), limit, label, i)
-    labelled(third, "sigma or lambda", TIME, f"N = {SHORT}, K = {FUNCTIONS}", "best", **LOGARITHMIC)
+    labelled(third, "sigma or lambda", TIME, f"N = {SHORT_CHAIN}, K = {FUNCTIONS}", "best", **LOGARITHMIC)
     copies = "copies of states times copies of actions"
-    labelled(fourth, copies, TIME, f"N = {SHORT}, sigma = 1", "best", **LOGARITHMIC)
+    labelled(fourth, copies, TIME, f"N = {SHORT_CHAIN}, sigma = 1", "best", **LOGARITHMIC)
     ticks_at(fourth, list(pairs))
     return figure
 

@@ -23,7 +23,7 @@ from rlsvi.core.compile import Floats
 NODES = 96
 STRIPS = (0.4, 1.1)  # half-widths of strips in which the integrand is bounded
 EDGE_NODES = 24
-FAR = 1e-18  # where the integrand is cut off, relative to its peak
+CUT_OFF = 1e-18  # where the integrand is cut off, relative to its peak
 
 
 class Excess(NamedTuple):
@@ -200,13 +200,13 @@ def _saddle(alpha: Floats, c: Floats) -> Any:
 
 
 def _reach(alpha: Floats, slope: Floats, rho: Floats, width: Floats) -> Any:
-    """Return the last x, where the integrand times y is FAR, by bisection."""
+    """Return the last x, where the integrand times y is CUT_OFF, by bisection."""
     low, high = np.zeros_like(rho), np.full_like(rho, 100.0)
     for _ in range(11):
         middle = 0.5 * (low + high)
         y = width * np.sinh(middle)
         size = -0.5 * (alpha * np.log1p((slope * y) ** 2)).sum(axis=1, keepdims=True) - np.log1p((y / rho) ** 2)
-        above = size + np.log(y / width) > math.log(FAR)
+        above = size + np.log(y / width) > math.log(CUT_OFF)
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return high
 

@@ -492,8 +492,8 @@ def _check_counts(into: ArrayLike, lows: ArrayLike) -> tuple[Floats, Floats]:
 # ---- Single crossing of Gaussian and Beta (appendix G): how often CDFs and densities cross ----------------------
 
 
-FAR = 700.0  # log(x / (1 - x)) of the smallest x
-LEAST = 1e-3  # the smallest sum of weights considered
+LARGEST_LOGIT = 700.0  # log(x / (1 - x)) of the smallest x
+LEAST_SUM = 1e-3  # the smallest sum of weights considered
 
 
 class Crossings(NamedTuple):
@@ -545,7 +545,7 @@ def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
     a, b = positive("alpha", alpha), positive("beta", beta)
     changes = _changes(a, b, whole("points", points, 3, 10**6))
     at = [_sign_change(a, b, *change) for change in changes]
-    places = tuple(1 / (1 + math.exp(-u)) if u > -0.99 * FAR else 0.0 for u in at)
+    places = tuple(1 / (1 + math.exp(-u)) if u > -0.99 * LARGEST_LOGIT else 0.0 for u in at)
     return Crossings(places, len(places) == 1)
 
 
@@ -585,8 +585,9 @@ def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
 def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, float] | None:
     """Return the range of alpha + beta in which the CDFs cross more than once, for a given mean.
 
-    Here mean = alpha / (alpha + beta). The lemma, stated for any alpha, beta > 0, fails there. Sums from LEAST to
-    4 are tried in steps of 3% and refined at the ends; if it fails from LEAST on, the lower end is returned as 0.
+    Here mean = alpha / (alpha + beta). The lemma, stated for any alpha, beta > 0, fails there. Sums from LEAST_SUM
+    to 4 are tried in steps of 3% and refined at the ends; if it fails from LEAST_SUM on, the lower end is returned
+    as 0.
 
     Parameters
     ----------
@@ -621,7 +622,7 @@ def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, 
             failing, fine = (middle, fine) if fails(middle) else (failing, middle)
         return failing
 
-    sums = LEAST * 1.03 ** np.arange(math.ceil(math.log(4.0 / LEAST) / math.log(1.03)) + 1)
+    sums = LEAST_SUM * 1.03 ** np.arange(math.ceil(math.log(4.0 / LEAST_SUM) / math.log(1.03)) + 1)
     failing = [i for i, total in enumerate(sums) if fails(float(total))]
     if not failing:
         return None
@@ -644,13 +645,13 @@ def _cdf_difference(a: float, b: float, u: Floats) -> Floats:
 
 def _changes(a: float, b: float, points: int) -> list[tuple[float, float, float]]:
     """Return neighbours u with different signs, and the sign of the first."""
-    reach = min(FAR, 40.0 / min(a, b, 1.0))
+    reach = min(LARGEST_LOGIT, 40.0 / min(a, b, 1.0))
     u = np.sinh(np.linspace(-1.0, 1.0, points) * math.asinh(reach))
     difference = _cdf_difference(a, b, u)
     sign = np.where(np.abs(difference) < 1e-13, 0.0, np.sign(difference))
     # The normal has mass beyond both ends: its CDF is the higher one at 0, the lower one at 1.
     u, sign = (
-        np.concatenate([[-FAR], u[sign != 0], [FAR]]),
+        np.concatenate([[-LARGEST_LOGIT], u[sign != 0], [LARGEST_LOGIT]]),
         np.concatenate([[1.0], sign[sign != 0], [-1.0]]),
     )
     return [(float(u[i]), float(u[i + 1]), float(sign[i])) for i in np.flatnonzero(np.diff(sign))]

@@ -37,7 +37,7 @@ from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, INK, LINES
 from rlsvi.study.statistics import Interval, bootstrap, mean, paired_ratio, percentiles, power_laws
 
-FEW = 2, 2  # actions and horizon of the sizes that differ in S alone: a burn-in that ends
+SMALL_SIZE = 2, 2  # actions and horizon of the sizes that differ in S alone: a burn-in that ends
 DRAWS = 2000  # of the bootstrap
 SCALED = (THEOREM, "UCRL2", "UCBVI", "PSRL")
 
@@ -240,7 +240,7 @@ def matches_the_lower_bound() -> Verdict:
 
 def in_states(frame: pl.DataFrame, agent: str) -> tuple[Floats, list[Floats]]:
     """The numbers of states at few actions and periods, and the regret on every MDP of each."""
-    sizes = [size for size in prior.sizes_of(frame, agent) if size[1:] == FEW]
+    sizes = [size for size in prior.sizes_of(frame, agent) if size[1:] == SMALL_SIZE]
     return np.array([float(size[0]) for size in sizes]), [prior.final(frame, agent, size) for size in sizes]
 
 
@@ -275,11 +275,11 @@ def better_scaling(frame: pl.DataFrame) -> Verdict:
     """
     S, ours = in_states(frame, THEOREM)
     theirs = in_states(frame, "UCRL2")[1]
-    some = [i for i, n in enumerate(S) if can_show(frame, (int(n), *FEW), THEOREM, "UCRL2")]
+    some = [i for i, n in enumerate(S) if can_show(frame, (int(n), *SMALL_SIZE), THEOREM, "UCRL2")]
     at = some if len(some) > 2 else range(len(S))
     found = exponent(S[[*at]], [ours[i] for i in at], [theirs[i] for i in at])
     words = f"RLSVI's regret over UCRL2's grows as S to the power {found}; the bounds say −1/2"
-    verdict, last = at_most(found, -0.25, words), (int(S[-1]), *FEW)
+    verdict, last = at_most(found, -0.25, words), (int(S[-1]), *SMALL_SIZE)
     table = [
         (agent, f"{exponent(*in_states(frame, agent))}", f"{prior.growth(frame, agent, last).value:.2f}")
         for agent in SCALED
@@ -302,7 +302,7 @@ DITHERERS = {prior.FALLING: prior.HALVED, prior.DITHERING: 0.1}  # the episode i
 NAMES = {prior.FALLING: "LSVI, falling ε", prior.DITHERING: "LSVI, ε = .1"}
 COPIES = (1, 2)
 EXPECTED = 10  # times the episodes that random play takes to the first reward, on average
-LONG = 10_000  # episodes of RLSVI on chains that dithering cannot learn
+LONG_EPISODES = 10_000  # episodes of RLSVI on chains that dithering cannot learn
 DRAWN = 10  # times as many seeds: the time to a first reward is geometric
 on_chains = rows_with("copies")
 
@@ -323,7 +323,7 @@ def chain_jobs(lengths: list[int], longer: list[int], seeds: int) -> list[Job]:
     """Dithering and RLSVI on the chain and its copies, and RLSVI alone on longer chains."""
     found = []
     for copies, N in product(COPIES, [*lengths, *longer]):
-        limit = LONG if N in longer else math.ceil(EXPECTED * expected_first_reward(N))
+        limit = LONG_EPISODES if N in longer else math.ceil(EXPECTED * expected_first_reward(N))
         agents = {OURS[0]: OURS[1], **({} if N in longer else DITHERERS)}
         for agent, scale in agents.items():
             size = {"length": N, "copies": copies, "limit": limit}
@@ -412,7 +412,7 @@ def jobs(
     found += prior.prior_jobs(prior.FALLING, prior.HALVED, sizes[:3], long, seeds)
     for agent in SCALED:
         many = more * seeds if agent in (prior.THEOREM, "UCRL2") else seeds
-        found += prior.prior_jobs(agent, 1.0, [(S, *FEW) for S in states], long, many)
+        found += prior.prior_jobs(agent, 1.0, [(S, *SMALL_SIZE) for S in states], long, many)
     found += chain_jobs(chains, longer, seeds)
     for agent, scales in {prior.THEOREM: (1.0,), **prior.SCALES}.items():
         for scale in scales:
@@ -500,7 +500,10 @@ def _states(axes: Axes, frame: pl.DataFrame) -> None:
         mean = np.array([values.mean() for values in regrets])
         error = np.array([values.std() / max(len(values) - 1, 1) ** 0.5 for values in regrets])
         axes.errorbar(S, mean, error, **style(i), label=agent)
-    regret, title = f"regret of {frame['episodes'][0]:,} episodes", "A = {}, H = {}".format(*FEW)
+    regret, title = (
+        f"regret of {frame['episodes'][0]:,} episodes",
+        "A = {}, H = {}".format(*SMALL_SIZE),
+    )
     labelled(axes, "states S", regret, title, **LOGARITHMIC)
     ticks_at(axes, S)
     axes.set_ylim(top=10 * axes.get_ylim()[1])

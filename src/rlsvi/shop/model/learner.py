@@ -11,7 +11,7 @@ from rlsvi.core.machine import one_thread
 from rlsvi.shop.events import Event
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.model.regression import (
-    START,
+    FIRST_RIDGES,
     Noise,
     ProductArrays,
     Ridges,
@@ -41,7 +41,7 @@ from rlsvi.shop.model.targets import (
 from rlsvi.shop.settings import ShopSettings, schema
 
 RECENT = 200  # visits that the baseline averages over
-RARE = 0.01  # the share of recent rewards at each end that does not count for their range
+RARE_SHARE = 0.01  # the share of recent rewards at each end that does not count for their range
 FIRST_TUNING = 50  # answers before the prior is chosen by evidence
 EQUAL = 1e-6  # distance of the targets from the baseline, relative to both, below which they tell nothing of noise
 SETTLED = 0.02  # change of the targets, relative to sigma, at which they agree with the weights
@@ -243,7 +243,7 @@ class RewardStatistics:
             return 1.0
         low, high, there = self.lowest, self.highest, self.recent[np.isfinite(self.recent)]
         if there.size:
-            ends = np.quantile(there, [RARE, 1.0 - RARE], method="inverted_cdf")
+            ends = np.quantile(there, [RARE_SHARE, 1.0 - RARE_SHARE], method="inverted_cdf")
             low, high = ends if ends[0] < ends[1] else (low, high)
         earned = self._expected(np.clip(self.recent, low, high))[0] / self.recent.shape[1]
         return float(min(max((high - earned) / (high - low), 0.0), 1.0))
@@ -268,7 +268,7 @@ class Chains:
         check_memory(sizes, 16, learning.draws, 0)
         self.sizes, self.learning = sizes, learning
         self.count = self.refreshes = self.tuned_at = self.taken = 0
-        self.ridges = START
+        self.ridges = FIRST_RIDGES
         self.sigma = 0.0  # until the first refresh
         self.products = no_products(sizes)
         self.visits = VisitLog(sizes.customer)

@@ -284,12 +284,12 @@ def first_values(products: ProductArrays, weight: Floats, L_shared: Floats, base
 # and is largest for sigma^2 = R / n.
 #
 # Targets are not data but maxima over the model's own estimates, which makes weak priors look better than they
-# are. The ridge of the weights that products have of their own is therefore at least `LEAST.own`: without this
-# limit, a shop with 50 products earned less in its first thousand visits.
+# are. The ridge of the weights that products have of their own is therefore at least `LEAST_RIDGES.own`: without
+# this limit, a shop with 50 products earned less in its first thousand visits.
 
-STEP = 10**0.5  # ridges are compared in steps of this factor
-START = Ridges(10.0, 1.0)
-LEAST, MOST = Ridges(10.0, 1e-3), Ridges(1e5, 1e5)
+RIDGE_STEP = 10**0.5  # ridges are compared in steps of this factor
+FIRST_RIDGES = Ridges(10.0, 1.0)
+LEAST_RIDGES, MOST_RIDGES = Ridges(10.0, 1e-3), Ridges(1e5, 1e5)
 
 
 class PriorEvidence(NamedTuple):
@@ -372,8 +372,11 @@ def best_ridges(
         improved = False
         for own, both in directions:
             while True:
-                near = Ridges(best.own * STEP**own, best.shared * STEP**both)
-                inside = all(least <= ridge <= most for least, ridge, most in zip(LEAST, near, MOST, strict=True))
+                near = Ridges(best.own * RIDGE_STEP**own, best.shared * RIDGE_STEP**both)
+                inside = all(
+                    least <= ridge <= most
+                    for least, ridge, most in zip(LEAST_RIDGES, near, MOST_RIDGES, strict=True)
+                )
                 other = of(near) if inside else found
                 if not other.log > found.log:
                     break

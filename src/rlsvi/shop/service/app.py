@@ -32,7 +32,7 @@ from rlsvi.shop.requests import (
 from rlsvi.shop.service.guard import BusyError, Guard, check_token
 from rlsvi.shop.service.metrics import Metrics
 from rlsvi.shop.service.pages import HEADERS, reference_page, watch_page
-from rlsvi.shop.service.statistics import COLUMNS, MOST, ShopStatistics
+from rlsvi.shop.service.statistics import COLUMNS, MOST_PRODUCTS, ShopStatistics
 
 Asked = TypeVar("Asked")
 PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token
@@ -208,8 +208,8 @@ def _add_pages(app: FastAPI) -> None:
             raise RequestError(f"by must be one of {', '.join(COLUMNS)}")
         if descending not in ("true", "false"):
             raise RequestError("descending must be true or false")
-        if not re.fullmatch("[0-9]{1,4}", count) or not 1 <= int(count) <= MOST:
-            raise RequestError(f"count must be a whole number from 1 to {MOST}")
+        if not re.fullmatch("[0-9]{1,4}", count) or not 1 <= int(count) <= MOST_PRODUCTS:
+            raise RequestError(f"count must be a whole number from 1 to {MOST_PRODUCTS}")
         found = shop.current(by=by, descending=descending == "true", count=int(count))
         return JSONResponse(found, headers={"Cache-Control": "no-store"})
 

@@ -21,7 +21,7 @@ from rlsvi.shop.requests import check_names
 from rlsvi.shop.service.metrics import FOLDER, forget
 from rlsvi.shop.settings import ShopSettings
 
-FIRST, LONGEST = 0.3, 10.0  # seconds of the pause before a process is started again: the first, and the longest
+FIRST_PAUSE, LONGEST_PAUSE = 0.3, 10.0  # seconds before a process is started again
 STEADY = 5.0  # seconds after which a process counts as well
 GRACE = 30.0  # seconds until a process that was told to end is killed
 YIELDING = 10  # by how much the learner is nicer than the workers: it uses what they leave of the processor
@@ -61,7 +61,7 @@ class Child:
     def __init__(self, role: str, command: list[str], descriptor: int | None = None) -> None:
         self.role, self._command = role, command
         self._descriptors = () if descriptor is None else (descriptor,)
-        self._pause, self._again = FIRST, 0.0
+        self._pause, self._again = FIRST_PAUSE, 0.0
         self.start()
 
     def start(self) -> None:
@@ -81,7 +81,7 @@ class Child:
             if now >= self._again:
                 self.start()
         elif (code := self.process.poll()) is not None:
-            self._pause = FIRST if now - self._started >= STEADY else min(2 * self._pause, LONGEST)
+            self._pause = FIRST_PAUSE if now - self._started >= STEADY else min(2 * self._pause, LONGEST_PAUSE)
             self._again = now + self._pause
             log.error("ended", extra={"role": self.role, "child": self.process.pid, "code": code})
             forget(self.process.pid)

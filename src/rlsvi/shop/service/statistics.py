@@ -17,19 +17,19 @@ from scipy.special import stdtrit
 from rlsvi.core.compile import Floats
 from rlsvi.shop.events import Events, events
 from rlsvi.shop.follower import is_behind
-from rlsvi.shop.recommender import LATE, OFTEN
+from rlsvi.shop.recommender import LATE_SECONDS, MOST_FAILURES
 from rlsvi.shop.requests import name_of
 from rlsvi.shop.samples import ServedDraws
 from rlsvi.shop.settings import ShopSettings
 
 COLUMNS = ("product", "shown", "mean", "value", "offered")  # that products are sorted by
-MOST = 1000  # products of an answer
+MOST_PRODUCTS = 1000  # products of an answer
 STEPS = 2  # of counting past events, in one request
-LATELY = 4  # buckets
-WIDEST = 32_768  # events of one of the latest buckets, at most
-ENOUGH = 30  # rewards below which nothing is said about a difference
+LATEST_BUCKETS = 4  # buckets
+WIDEST_BUCKET = 32_768  # events of one of the latest buckets, at most
+ENOUGH_REWARDS = 30  # rewards below which nothing is said about a difference
 NAMED = 3  # products that rise, and that fall
-KEPT = 4 * LATELY  # of the latest buckets: after each two have become one, there are still enough for two periods
+KEPT_BUCKETS = 4 * LATEST_BUCKETS  # after each two have become one, there are still enough for two periods
 LearnerState = tuple[float | None, int, str]
 VISITS = 10  # latest ones
 RECENT = 200  # events among which they are looked for
@@ -37,10 +37,10 @@ SLOTS = 50  # of a visit, the latest ones
 NAMES = ("id", "at", "kind", "visit", "product", "slot", "reward", "explored", "features")
 SHOWN = [events.c[name] for name in NAMES]
 SPREADS = 2.0  # standard deviations to each side of a value that the page draws
-LONGEST = 80  # characters of a customer's feature
+LONGEST_FEATURE = 80  # characters of a customer's feature
 STEP = 20_000  # events of one step
 MOST_BUCKETS = 32
-SMALLEST = 64  # events of a bucket, at first
+SMALLEST_BUCKET = 64  # events of a bucket, at first
 BUCKET: list[sa.ColumnElement[Any]] = [sa.literal_column("bucket"), sa.literal_column("later")]
 OF_VISITS = "visit <> ''"  # as the index of visits has it: only so does SQLite know that it may use it
 
@@ -242,7 +242,8 @@ class ShopStatistics:
         before, total = (reduce(Bucket.merged, some, Bucket()) for some in (imported, [*imported, *own]))
         periods = [period for _, period in sorted(self._counts.periods.items())]
         earlier, latest = (
-            reduce(Period.merged, some, Period()) for some in (periods[-2 * LATELY : -LATELY], periods[-LATELY:])
+            reduce(Period.merged, some, Period())
+            for some in (periods[-2 * LATEST_BUCKETS : -LATEST_BUCKETS], periods[-LATEST_BUCKETS:])
         )
         lately = latest.bucket
         return {
@@ -325,7 +326,7 @@ def _explored(it: Bucket) -> float | None:
 
 def _missing(it: Bucket) -> dict[str, int] | None:
     """Return how many products have no answer, of those shown in visits that ended, if at least half of them."""
-    few = it.settled < ENOUGH or 2 * it.missing < it.settled
+    few = it.settled < ENOUGH_REWARDS or 2 * it.missing < it.settled
     return None if few else {"number": it.missing, "of": it.settled}
 
 
@@ -352,7 +353,7 @@ def _cost(it: Period) -> dict[str, float | None] | None:
     for every explored product. What it changes later in the visit does not count. Where several products are the
     best of the mean, neither they nor the others count.
     """
-    if not it.bucket.visits or min(it.explored.number, it.best.number) < ENOUGH:
+    if not it.bucket.visits or min(it.explored.number, it.best.number) < ENOUGH_REWARDS:
         return None
     if not it.explored.variance or not it.best.variance:  # all earned the same
         return None
@@ -376,7 +377,7 @@ def _trends(earlier: Period, latest: Period, products: dict[str, ProductCount]) 
     sums = np.zeros((2, len(offered), 3))
     for part, period in zip(sums, (earlier, latest), strict=True):
         part[: len(period.rewards)] = period.rewards
-    places = np.flatnonzero((sums[:, :, 0] >= ENOUGH).all(axis=0) & offered)
+    places = np.flatnonzero((sums[:, :, 0] >= ENOUGH_REWARDS).all(axis=0) & offered)
     number, total, squares = (sums[:, places, i] for i in range(3))
     mean, together = total / np.maximum(number, 1), number.sum(axis=0)
     apart = ((squares - number * mean**2) / (number - 1) / number).sum(axis=0)
@@ -398,8 +399,12 @@ def _learner(state: LearnerState, sample: ServedDraws | None, last: int, setting
     """Return how the learner does, and how far the samples are behind: in events, and in seconds."""
     (at, failures, failure), now = state, time.time()
     worked = None if at is None else max(0.0, now - at)
-    found = {"state": "late" if worked is None or worked > LATE else "ok", "worked": worked, "failure": None}
-    if failures >= OFTEN:
+    found = {
+        "state": "late" if worked is None or worked > LATE_SECONDS else "ok",
+        "worked": worked,
+        "failure": None,
+    }
+    if failures >= MOST_FAILURES:
         found |= {"state": "failing", "failure": failure}
     if sample is None:
         return {**found, "included": None, "behind": None, "age": None}
@@ -454,7 +459,7 @@ def _visit(name: str, rows: list[Any], counts: "EventCounts") -> dict[str, Any]:
     return {
         "visit": name,
         "at": rows[-1].at,
-        "context": {str(key)[:LONGEST]: str(value)[:LONGEST] for key, value in context.items()},
+        "context": {str(key)[:LONGEST_FEATURE]: str(value)[:LONGEST_FEATURE] for key, value in context.items()},
         "ended": ended,
         "reward": total,
         "shown": [
@@ -487,11 +492,11 @@ class EventCounts:
     buckets
         Sums by number of the bucket and by whether its events come after that.
     periods
-        What the shop itself did in the latest buckets, which have at most `WIDEST` events each.
+        What the shop itself did in the latest buckets, which have at most `WIDEST_BUCKET` events each.
     """
 
     def __init__(self, slots: int, unanswered: float | None = None) -> None:
-        self.slots, self.unanswered, self.read, self.width = slots, unanswered, 0, SMALLEST
+        self.slots, self.unanswered, self.read, self.width = slots, unanswered, 0, SMALLEST_BUCKET
         self.served: int | None = None
         self._first: list[int] = []  # the events that added the first products, as many as there are slots
         self.buckets: dict[tuple[int, bool], Bucket] = defaultdict(Bucket)
@@ -503,12 +508,12 @@ class EventCounts:
         until = min(self.read + STEP, last)
         while last // self.width >= MOST_BUCKETS:
             self._widen()
-        new, fine = sa.and_(events.c.id > self.read, events.c.id <= until), min(self.width, WIDEST)
+        new, fine = sa.and_(events.c.id > self.read, events.c.id <= until), min(self.width, WIDEST_BUCKET)
         catalogue = reading.execute(_catalogue(new)).all()
         first = self._with_first(catalogue)
         served = reading.execute(_first_served(new)).scalar() if self.served is None else self.served
         ended = _ended(new, self.read, until, first)
-        kept = None if served is None else max(served, (last // fine - KEPT) * fine)  # periods begin here
+        kept = None if served is None else max(served, (last // fine - KEPT_BUCKETS) * fine)  # periods begin here
         statements = [
             _sums(new, fine, served),
             _products(new, fine, served),
@@ -549,7 +554,7 @@ class EventCounts:
                 self._add_choice(number, explored, some)
         for number, explored, w, ww in by_choice:
             self._add_choice(number, explored, (w, w * reward, ww, ww * reward, ww * reward**2))
-        for number in sorted(self.periods)[:-KEPT]:
+        for number in sorted(self.periods)[:-KEPT_BUCKETS]:
             del self.periods[number]
         self.read, self._first, self.served = until, first, served
 
@@ -584,7 +589,7 @@ class EventCounts:
 
     def _add(self, number: int, later: bool, bucket: Bucket) -> None:
         """Add sums of one of the latest buckets, by its number."""
-        key = number * min(self.width, WIDEST) // self.width, later
+        key = number * min(self.width, WIDEST_BUCKET) // self.width, later
         self.buckets[key] = self.buckets[key].merged(bucket)
         if later:
             self.periods[number].bucket = self.periods[number].bucket.merged(bucket)
@@ -603,7 +608,7 @@ class EventCounts:
         narrow, self.buckets = self.buckets, defaultdict(Bucket)
         for (number, later), bucket in sorted(narrow.items()):
             self.buckets[number // 2, later] = self.buckets[number // 2, later].merged(bucket)
-        if self.width < WIDEST:
+        if self.width < WIDEST_BUCKET:
             short, self.periods = self.periods, defaultdict(Period)
             for number, period in sorted(short.items()):
                 self.periods[number // 2] = self.periods[number // 2].merged(period)

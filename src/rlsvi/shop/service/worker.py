@@ -22,9 +22,9 @@ GRACE = 20  # seconds that accepted requests may take when the process ends
 WATCHING = 0.2  # seconds between two looks for new samples
 LEARNER = 25  # looks for new samples for one at the learner
 HEADER = 10.0  # seconds for a header
-KEPT = 60.0  # seconds between two requests
+KEPT_SECONDS = 60.0  # seconds between two requests
 ANSWER = 120.0  # seconds until the answer is taken
-LARGEST = 65_536  # bytes of a header
+LARGEST_HEADER = 65_536  # bytes of a header
 CONNECTIONS = 1000  # at most, and no more than half of the files that the process may open
 log = logging.getLogger("rlsvi.serve")
 
@@ -35,7 +35,7 @@ class Limits:
     If there are more connections than `most`, the one that has waited longest for a request makes room.
     """
 
-    most, largest = CONNECTIONS, LARGEST
+    most, largest = CONNECTIONS, LARGEST_HEADER
     connections: set[Any]  # those of uvicorn, as all that follow
     transport: Any
     loop: Any
@@ -65,7 +65,7 @@ class Limits:
     def _limit(self) -> tuple[Any, float]:
         """Return what the connection is doing, and for how many seconds it may."""
         kept = self.timeout_keep_alive_task is not None
-        return self.cycle, ANSWER if self._busy() else KEPT + HEADER if kept else HEADER
+        return self.cycle, ANSWER if self._busy() else KEPT_SECONDS + HEADER if kept else HEADER
 
     def _look(self) -> None:
         """Look every second whether the connection has been doing the same for too long."""
@@ -89,7 +89,10 @@ class Limits:
 def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None:
     """Serve until SIGTERM or SIGINT, or until the parent has died."""
     most = min(CONNECTIONS, getrlimit(RLIMIT_NOFILE)[0] // 2)
-    limits = {"most": most, "largest": LARGEST + settings.serve.largest_body}  # also a body that nobody reads
+    limits = {
+        "most": most,
+        "largest": LARGEST_HEADER + settings.serve.largest_body,
+    }  # also a body that nobody reads
     with Recommender(settings, learning=False) as recommender:
         token = os.environ.get(settings.serve.token_variable) or None
         app = create_app(recommender, token=token, most=most * 3 // 4)  # always some wait, and can make room
@@ -102,7 +105,7 @@ def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=GRACE,
-                timeout_keep_alive=int(KEPT),
+                timeout_keep_alive=int(KEPT_SECONDS),
             )
         )
         watcher = threading.Thread(target=_watch, args=(recommender, app, server, parent), daemon=True)
