@@ -12,13 +12,13 @@ from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP
 from rlsvi.paper.extensions.homogeneous import MAKERS, homogeneous_regret
 from rlsvi.simulate.finite import simulate
-from test_tabular import SMALL, best_by_linear_program, transitions
+from test_tabular import SMALL_RANGE, best_by_linear_program, transitions
 from twin import assert_same, state_of
 
 S, A, H = 3, 2, 4
 AGENTS = {
-    "PSRL": PSRL(reward_range=SMALL, homogeneous=True),
-    "UCRL2": UCRL2(reward_range=SMALL, scale=0.1, homogeneous=True),
+    "PSRL": PSRL(reward_range=SMALL_RANGE, homogeneous=True),
+    "UCRL2": UCRL2(reward_range=SMALL_RANGE, scale=0.1, homogeneous=True),
     "RLSVI": HomogeneousRLSVI(sigma=0.5, prior_mean=-0.2),
 }
 
@@ -26,7 +26,7 @@ AGENTS = {
 def alike(**options):
     """Periods that are alike; the third state ends an episode."""
     rng = np.random.default_rng(2)
-    given = {"absorbing": np.arange(S) == 2, "rewards": "bernoulli", "reward_values": SMALL, **options}
+    given = {"absorbing": np.arange(S) == 2, "rewards": "bernoulli", "reward_values": SMALL_RANGE, **options}
     P, R = rng.dirichlet(np.ones(S), size=(S, A)), -rng.uniform(size=(S, A))
     return FiniteMDP.from_arrays(P, R, horizon=H, start=[0.5, 0.5, 0.0], **given)
 
@@ -101,7 +101,7 @@ def test_ucrl2_has_the_confidence_sets_of_the_pooled_counts():
 
 def test_ucrl2_counts_a_pair_over_all_periods_for_its_phases():
     agent, problem, before = (
-        UCRL2(reward_range=SMALL, homogeneous=True, seed=0),
+        UCRL2(reward_range=SMALL_RANGE, homogeneous=True, seed=0),
         Problem(alike()),
         np.zeros((S, A)),
     )
@@ -153,8 +153,8 @@ def test_the_fused_loop_is_the_gymnasium_loop(name):
 def test_pooling_learns_faster(name):
     """Mean regret of 300 episodes on ten MDPs whose twelve periods are alike."""
     apart = {
-        "PSRL": PSRL(reward_range=SMALL),
-        "UCRL2": UCRL2(reward_range=SMALL, scale=0.1),
+        "PSRL": PSRL(reward_range=SMALL_RANGE),
+        "UCRL2": UCRL2(reward_range=SMALL_RANGE, scale=0.1),
         "RLSVI": RLSVI(sigma=0.5),
     }
     regret = np.zeros((2, 10))

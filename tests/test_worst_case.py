@@ -21,7 +21,7 @@ from rlsvi.paper.extensions.worst_case import (
     worst_case_regret,
 )
 from rlsvi.simulate.finite import simulate
-from test_tabular import PROBLEMS, WIDE, played
+from test_tabular import PROBLEMS, WIDE_RANGE, played
 from test_value_iteration import bound, random_basis, random_mdp
 from twin import Rows, assert_same, raw_episodes, ridge_regression, state_of
 from values import action_values
@@ -58,7 +58,7 @@ def values_by_definition(agent, sums, legal, noise, episodes, sampled):
 @pytest.mark.parametrize("clip", [True, False])
 def test_values_are_those_of_the_papers(clip, sampled):
     problem = PROBLEMS["masked"]()
-    agent = WorstCaseRLSVI(scale=0.005, clip=clip, planned=60, reward_range=WIDE)
+    agent = WorstCaseRLSVI(scale=0.005, clip=clip, planned=60, reward_range=WIDE_RANGE)
     agent, sums = played(agent, problem, 60)
     mind, noise = agent._learner.plan(sampled, stream(3)), stream(3)
     Q, clipped = values_by_definition(agent, sums, mind.counts.legal, noise, 60, sampled)
