@@ -1,8 +1,9 @@
 """Saved agents on disk: a zip file of NumPy arrays and one JSON header. Reading it runs no code.
 
-The header lists every array with its type, its shape and the SHA-256 of its numbers; files of version 2 have no
-SHA-256. A file is refused if an array is missing, renamed, exchanged, of another size, or not in the list. An
-array is read only after the caller has specified its shape, and only if the file is large enough to hold it.
+The header lists every array with its type, its shape and the SHA-256 of its numbers. A file is refused if an array
+is missing, renamed, exchanged, of another size, or not in the list. This finds accidents, not attackers: whoever
+can write the file can write the SHA-256 too. An array is read only after the caller has specified its shape, and
+only if the file is large enough to hold it.
 """
 
 import hashlib
@@ -73,7 +74,7 @@ def from_plain(plain: Any, read: Any) -> Any:
     return kind(**parts)
 
 
-FORMAT, VERSION, WITHOUT_DIGESTS = "rlsvi agent", 3, 2
+FORMAT, VERSION = "rlsvi agent", 3
 HEADER = "header.json"
 LONGEST_HEADER = 2**26  # bytes
 EXPANSION = 1032  # how many bytes a compressed byte can stand for, at most
@@ -149,8 +150,7 @@ class Archive:
         listed = self.header.get("arrays")
         if not isinstance(listed, dict):
             raise ArchiveError("is damaged: its header does not list its arrays")
-        digests = self.header["version"] != WITHOUT_DIGESTS
-        self._listed = {name: _listed(name, plain, digests) for name, plain in listed.items()}
+        self._listed = {name: _listed(name, plain) for name, plain in listed.items()}
         there = sorted(entry.filename for entry in file.infolist())
         if there != sorted([HEADER, *(f"{name}.npy" for name in listed)]):
             odd = sorted(set(there) ^ {HEADER, *(f"{name}.npy" for name in listed)}) or ["an entry twice"]
@@ -202,7 +202,7 @@ class Archive:
         """Return an array of any shape and type, such as an argument of a constructor that checks it."""
         kind, shape, digest = self._known(name)
         array = self._read(name, kind, shape)
-        if digest is not None and hashlib.sha256(array.data).hexdigest() != digest:
+        if hashlib.sha256(array.data).hexdigest() != digest:
             raise ArchiveError(f"is damaged: {name} does not hold the numbers that it was saved with")
         return array
 
@@ -211,7 +211,7 @@ class Archive:
         if self._left:
             raise ArchiveError(f"is damaged: such a file does not hold {', '.join(sorted(self._left))[:200]}")
 
-    def _known(self, name: str) -> tuple[Any, tuple[int, ...], str | None]:
+    def _known(self, name: str) -> tuple[Any, tuple[int, ...], str]:
         if name not in self._listed:
             raise ArchiveError(f"is damaged: it lacks {name}")
         return self._listed[name]
@@ -269,7 +269,7 @@ def _header(file: zipfile.ZipFile) -> dict[str, Any]:
     header = json.loads(file.read(info), parse_constant=_not_finite, parse_float=_finite)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ArchiveError("is not a saved agent: its header does not say so")
-    if header.get("version") not in (VERSION, WITHOUT_DIGESTS):
+    if header.get("version") != VERSION:
         raise ArchiveError(
             f"is of version {header.get('version')} of the format, this program reads version {VERSION}: load it "
             f"with the rlsvi that wrote it ({header.get('rlsvi', 'unknown')}), or let the agent learn anew"
@@ -297,13 +297,13 @@ def _check_sizes(file: zipfile.ZipFile) -> None:
             raise ArchiveError(f"is damaged: {entry.filename:.80} cannot have {entry.file_size} bytes")
 
 
-def _listed(name: str, plain: Any, digests: bool) -> tuple[Any, tuple[int, ...], str | None]:
+def _listed(name: str, plain: Any) -> tuple[Any, tuple[int, ...], str]:
     """Return the type, shape and digest of an array in the header, checked before the array is read."""
     try:
-        kind, shape, digest = plain if digests else (*plain, None)
+        kind, shape, digest = plain
         dtype = np.dtype(kind)
         sizes = tuple(shape)
-        assert isinstance(digest, str) == digests
+        assert isinstance(digest, str)
     except (TypeError, ValueError, AssertionError):
         raise ArchiveError(f"is damaged: its header does not say what {name} is") from None
     sane = all(type(size) is int and 0 <= size < 2**40 for size in sizes) and len(sizes) <= 8
