@@ -3,6 +3,7 @@
 Mathematics as MathML, the changelog, the notebooks, all exports in the reference, and what the search finds.
 """
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -61,22 +62,45 @@ def search_settings(page: str, sections: list[str]) -> dict[str, Any]:
     return {"tags": KEYWORDS[page]} if page in KEYWORDS else {}
 
 
+def notebook_page(notebook: dict[str, Any], name: str) -> str:
+    """A notebook as Markdown: its texts, its code and the outputs stored in it, and a link to its file."""
+    link = f"[Download this notebook]({name}){{ download }}"
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            shown = {kind: "".join(it) for kind, it in output.get("data", {"text/plain": output.get("text")}).items()}
+            if "text/html" in shown:
+                parts.append(f'<div class="output">\n{shown["text/html"]}\n</div>')
+            elif "image/png" in shown:
+                parts.append(f'<img alt="What this code draws" src="data:image/png;base64,{shown["image/png"].strip()}">')
+            else:
+                parts.append(f"```text\n{shown['text/plain'].rstrip()}\n```")
+    title, _, rest = "\n\n".join(parts).partition("\n")
+    return f"{title}\n\n{link}\n{rest}"
+
+
 def on_files(files: Any, config: Any) -> Any:
-    """The files of the site, with the notebooks."""
+    """The files of the site, with the notebooks: a page of each, and the file to download."""
     from mkdocs.structure.files import File
 
-    for notebook in sorted((ROOT / "examples").glob("*.ipynb")):
-        files.append(File.generated(config, f"examples/{notebook.name}", abs_src_path=str(notebook)))
+    for path in sorted((ROOT / "examples").glob("*.ipynb")):
+        page = notebook_page(json.loads(path.read_text()), path.name)
+        files.append(File.generated(config, f"examples/{path.name}", abs_src_path=str(path)))
+        files.append(File.generated(config, f"examples/{path.stem}.md", content=page))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The Markdown of a page, before it is rendered."""
-    page.meta |= search_settings(page.file.src_uri, [section.title for section in page.ancestors])
-    if page.file.src_uri == "changelog.md":
+    path = page.file.src_uri
+    page.meta |= search_settings(path, [section.title for section in page.ancestors])
+    if path == "changelog.md":
         markdown = (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "](")
-    markdown = with_all_exports(markdown, page.file.src_uri)
-    markdown = re.sub(
-        r"\]\(\.\./((?:\.\./)*examples/)", r"](\1", markdown
-    )  # the folder is beside docs/, not in it
-    return CODE_OR_MATH.sub(mathml, markdown) if page.file.src_uri.startswith("concepts/") else markdown
+    if path.startswith(("gallery/", "examples/")):
+        page.meta["hide"] = ["toc"]  # their programs need the room
+    markdown = with_all_exports(markdown, path)
+    # The folder of the notebooks is beside docs/, not in it.
+    markdown = re.sub(r"\]\(\.\./((?:\.\./)*examples/\w+)\.ipynb", r"](\1.md", markdown)
+    return CODE_OR_MATH.sub(mathml, markdown) if path.startswith(("concepts/", "examples/")) else markdown
