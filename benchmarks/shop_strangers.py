@@ -1,9 +1,9 @@
 """Whether clients without a token keep those with one from their answers.
 
-A shop with a token, whose processes may open 1024 files each, is asked by a few clients that show it: half of them
-keep their connection, half make a new one for each request. Meanwhile 450 others, in a process of their own, do not
-show the token: they connect and say nothing, ask once and stay, or ask again and again. A request of the first is
-refused if its answer is not 200, or if there is none. All share the cores of the machine.
+A shop with a token, whose processes may open 1024 files each, is asked by a few clients that show it: half of
+them keep their connection, half make a new one for each request. Meanwhile 450 others, in a process of their own,
+do not show the token: they connect and say nothing, ask once and stay, or ask again and again. A request of the
+first is refused if its answer is not 200, or if there is none. All share the cores of the machine.
 
     python -m benchmarks.shop_strangers --out out/bench     # in 3 minutes
 """

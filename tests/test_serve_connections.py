@@ -191,7 +191,7 @@ def test_idle_connections_lock_nobody_out(port):
 
 
 def test_connections_without_a_token_make_room_for_those_with_one(port):
-    """Without a token, as here, a client that asks for more than the public pages counts as one that has shown it."""
+    """This service has no token: who asks for more than public pages counts as one who has shown it."""
     with contextlib.ExitStack() as stack:
         known = [stack.enter_context(opened(port)) for _ in range(20)]
         for _ in range(6):

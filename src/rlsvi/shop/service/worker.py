@@ -34,8 +34,8 @@ log = logging.getLogger("rlsvi.serve")
 class Limits:
     """What is added to uvicorn's protocol, so that nobody can keep a connection without using it.
 
-    If there are more connections than `most`, one makes room: the oldest of those that have not shown the token, or,
-    if these are few, the one that has waited longest for a request.
+    If there are more connections than `most`, one makes room: the oldest of those that have not shown the token,
+    or, if these are few, the one that has waited longest for a request.
     """
 
     most, largest, known = CONNECTIONS, LARGEST, False  # known: whether it has shown the token
