@@ -361,7 +361,8 @@ def test_products_are_all_added_or_none(ask):
     assert [each["product"] for each in ask("GET", "/products").json["products"]] == PRODUCTS
 
 
-def test_health_and_metrics(ask):
+def test_health_and_metrics(ask, monkeypatch):
+    monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 0.0)
     assert ask("GET", "/health").status == 503  # there are no samples yet
     ask("POST", "/recommend", {"visit": "a"})
     health = ask("GET", "/health")
@@ -376,7 +377,8 @@ def test_health_and_metrics(ask):
 
 
 @pytest.fixture
-def healthy(ask, shop):
+def healthy(ask, monkeypatch):
+    monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 0.0)  # look anew at every request
     assert ask("POST", "/recommend", {"visit": "a"}).status == 200
     assert ask("GET", "/health").status == 200
     return ask
@@ -420,6 +422,39 @@ def test_health_is_well_again_some_time_after_the_last_request_that_failed(healt
     assert healthy("GET", "/health").json == {"error": "nothing can be stored: the log says why"}
     monkeypatch.setattr("rlsvi.shop.recommender.REFUSED", 0.0)
     assert healthy("GET", "/health").status == 200
+
+
+def test_health_is_looked_at_once_a_second(shop, monkeypatch):
+    looks = []
+    monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 60.0)
+    with serving(shop) as ask:
+        monkeypatch.setattr(shop, "health", lambda: looks.append(1) or {"sample": len(looks)})
+        answers = ask.together([("GET", "/health", b"")] * 20)
+        assert {answer.body for answer in answers} == {b'{"status":"ok","sample":1}'}
+        monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 0.0)
+        assert ask("GET", "/health").json["sample"] == 2
+
+
+@pytest.mark.parametrize("path", ["/health", "/", "/docs", "/products"])  # the last one is refused without a token
+def test_clients_without_a_token_do_not_keep_others_from_their_answers(shop, monkeypatch, path):
+    monkeypatch.setattr(guard, "STRANGERS_PER_SECOND", 1000)
+    with serving(shop, token="sesame", most=8) as ask:
+        shown, strangers = {"Authorization": "Bearer sesame"}, [("GET", path, b"")] * 300
+        answers = ask.together([*strangers, *[("GET", "/products", b"", shown)] * 8])
+        assert [answer.status for answer in answers[300:]] == [200] * 8
+        assert {answer.status for answer in answers[:300]} <= {401 if path == "/products" else 200, 503}
+
+
+def test_clients_without_a_token_wait_for_their_turn_and_are_refused_if_it_is_far(shop, monkeypatch):
+    monkeypatch.setattr(guard, "STRANGERS_AT_ONCE", 4)
+    monkeypatch.setattr(guard, "STRANGERS_PER_SECOND", 50)
+    monkeypatch.setattr(guard, "STRANGERS_WAIT", 0.25)
+    monkeypatch.setattr(guard, "monotonic", lambda: 1000.0)
+    with serving(shop, token="sesame") as ask:
+        answers = ask.together([("GET", "/", b"")] * 60)
+    assert sum(answer.status == 200 for answer in answers) == 4 + 12
+    (refused,) = {(answer.status, answer.body) for answer in answers if answer.status != 200}
+    assert refused == (503, b'{"error": "too many clients that show no token ask: ask again in a second"}')
 
 
 def test_the_openapi_document_describes_every_request(ask):

@@ -190,6 +190,29 @@ def test_idle_connections_lock_nobody_out(port):
             idle += [stack.enter_context(opened(port)) for _ in range(100)]
 
 
+def test_connections_without_a_token_make_room_for_those_with_one(port):
+    """This service has no token: who asks for more than public pages counts as one who has shown it."""
+    with contextlib.ExitStack() as stack:
+        known = [stack.enter_context(opened(port)) for _ in range(20)]
+        for _ in range(6):
+            assert {get(one, "/products")[0] for one in known} == {200}
+            strangers = [stack.enter_context(opened(port)) for _ in range(100)]
+            for one in strangers[::2]:
+                one.sendall(HEAD + b"\r\n")  # and never reads the answer
+        assert {get(one, "/products")[0] for one in known} == {200}
+
+
+def test_requests_for_public_pages_keep_nobody_else_waiting(port):
+    """As many as there may be connections: more than there may be requests at once."""
+    with contextlib.ExitStack() as stack:
+        asking = [stack.enter_context(opened(port)) for _ in range(FILES // 2)]
+        for one in asking:
+            one.sendall(5 * (HEAD + b"\r\n"))
+        for _ in range(20):
+            with opened(port) as other:
+                assert get(other, "/products")[0] == 200
+
+
 def test_requests_beyond_the_limit_are_answered_with_503(port):
     slow = b"POST /close HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
     with contextlib.ExitStack() as stack:
@@ -198,7 +221,7 @@ def test_requests_beyond_the_limit_are_answered_with_503(port):
             one.sendall(slow)
         time.sleep(0.5)
         with opened(port) as other:
-            status, headers, body = get(other)
+            status, headers, body = get(other, "/products")
         assert (status, headers["retry-after"]) == (503, "1")
         assert json.loads(body) == {"error": "96 requests are being answered: ask again in a second"}
         assert answer(waiting[0])[0] == 408

@@ -8,7 +8,9 @@ import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from fastapi import FastAPI, Request, Response
@@ -39,6 +41,7 @@ PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token
 ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 STORED = b'{"stored":true}'
 LARGEST_BATCH = 256  # requests in a transaction
+HEALTH = 1.0  # seconds between two looks at the health of the shop
 log = logging.getLogger("rlsvi.serve")
 
 
@@ -99,7 +102,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         metrics.count_batch(len(requests))
         return recommender.handle(requests)  # type: ignore[no-any-return]
 
-    app.state.batcher, app.state.looking = Batcher(handle), asyncio.Lock()
+    app.state.batcher, app.state.looking, app.state.health = Batcher(handle), asyncio.Lock(), (-HEALTH, b"")
     yield
     await asyncio.to_thread(app.state.batcher.close)
 
@@ -175,19 +178,31 @@ def _add_operation(app: FastAPI) -> None:
     @app.get("/health", **_operation(None, {"status": "ok", "sample": 1200, "products": 50, "learner": "ok"}))
     async def health() -> Response:
         """Tell whether the shop can answer, store and learn; if not, the answer is 503 and says why."""
-        try:
-            async with app.state.looking:  # one look at a time: it may have to wait for others that write
-                found = await asyncio.to_thread(app.state.recommender.health)
-        except StoreError as error:
-            log.error("the database failed", extra={"why": str(error)})
-            raise NotReady(f"nothing can be stored: {error.reason or 'the log says why'}") from None
-        return _json({"status": "ok", **found})
+        async with app.state.looking:  # one look at a time: it may have to wait for others that write
+            at, found = app.state.health
+            if monotonic() - at >= HEALTH:
+                found = await asyncio.to_thread(_health, app.state.recommender)
+                app.state.health = monotonic(), found
+        if isinstance(found, NotReady):
+            raise found.with_traceback(None)
+        return _json(found)
 
     @app.get("/metrics", response_class=Response, summary="Numbers for Prometheus")
     async def metrics() -> Response:
         """Return counts and times of all processes in Prometheus's text format."""
         text = await asyncio.to_thread(app.state.metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _health(recommender: Recommender) -> bytes | NotReady:
+    """Return what /health answers, or the error that it answers with."""
+    try:
+        return ENCODER.encode({"status": "ok", **recommender.health()}).encode()
+    except StoreError as error:
+        log.error("the database failed", extra={"why": str(error)})
+        return NotReady(f"nothing can be stored: {error.reason or 'the log says why'}")
+    except NotReady as error:
+        return error
 
 
 def _add_pages(app: FastAPI) -> None:
@@ -197,8 +212,10 @@ def _add_pages(app: FastAPI) -> None:
         recommender.settings, recommender.events, lambda: recommender.sample, recommender.learner_state
     )
 
+    page_of_requests = cache(lambda: reference_page(app.openapi()))
+
     @app.get("/", include_in_schema=False)
-    def watch() -> HTMLResponse:
+    async def watch() -> HTMLResponse:
         return HTMLResponse(watch_page(), headers=HEADERS)
 
     @app.get("/statistics", name="current", **_operation(None, {"events": 1200, "visits": 50}, 422))
@@ -214,8 +231,8 @@ def _add_pages(app: FastAPI) -> None:
         return JSONResponse(found, headers={"Cache-Control": "no-store"})
 
     @app.get("/docs", include_in_schema=False)
-    def docs() -> HTMLResponse:
-        return HTMLResponse(reference_page(app.openapi()), headers=HEADERS)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(page_of_requests(), headers=HEADERS)
 
 
 def _json(found: Any) -> Response:

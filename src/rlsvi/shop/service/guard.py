@@ -1,4 +1,7 @@
-"""What every request passes: the token or the host, the limits on its body, and errors as `{"error": ...}`."""
+"""What every request passes: the token or the host, the limits on its body, and errors as `{"error": ...}`.
+
+Clients that show no token, as those of public pages, have a small share of the time and yield to the others.
+"""
 
 import asyncio
 import hmac
@@ -8,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import lru_cache
 from ipaddress import ip_address
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 from rlsvi.shop.events import StoreError
@@ -20,7 +23,11 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGI = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 PATIENCE = 10.0  # seconds for a whole body
+STRANGERS_PER_SECOND = 200  # answers to clients that show no token
+STRANGERS_AT_ONCE = 50  # so many of them at once, after a pause
+STRANGERS_WAIT = 5.0  # seconds, at most, until it is their turn
 TOO_LARGE = "the body must have at most {} bytes: send less, or raise largest_body in the section [serve]"
+CONNECTION = "rlsvi.connection"  # in the state of a request: where it is noted that the client has shown the token
 HEADERS = {401: (b"www-authenticate", b"Bearer"), 503: (b"retry-after", b"1")}  # by status
 log = logging.getLogger("rlsvi.serve")
 
@@ -66,11 +73,12 @@ class Guard:
     token
         What `Authorization: Bearer` must show; None: nothing, and only requests to a loopback host pass.
     public
-        The paths that need no token.
+        The paths that need no token. They have a share of their own, with the requests that are refused for want
+        of a token: 200 answers a second. So clients without a token cannot keep the others waiting.
     largest
         The most bytes of a body.
     most
-        The most requests that are answered at once.
+        The most other requests that are answered at once.
     direct
         By path, the function with which the route of the application answers the body of a POST. It is called
         here, without the route: a request to a route of FastAPI takes 410 instead of 260 microseconds of processor
@@ -89,7 +97,7 @@ class Guard:
         metrics: Metrics,
     ) -> None:
         self._app, self._public, self._largest, self._metrics = app, public, largest, metrics
-        self._direct, self._most, self._going = direct, most, 0
+        self._direct, self._most, self._going, self._turn = direct, most, 0, 0.0
         self._token = None if token is None else b"Bearer " + token.encode()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -99,11 +107,15 @@ class Guard:
             return
         exchange = _Exchange(receive, send, self._largest)
         begun = perf_counter()
-        self._going += 1
+        known, refusal = self._look(scope)
+        self._going += known
         try:
-            if self._going > self._most:
+            if not known:
+                await self._wait_for_turn()
+            elif self._going > self._most:
                 raise BusyError(f"{self._most} requests are being answered: ask again in a second")
-            refusal = self._refusal(scope)
+            elif connection := scope.get("state", {}).get(CONNECTION):
+                connection.known = True
             if refusal is not None:
                 await exchange.refuse(*refusal)
             elif scope["method"] == "POST" and scope["path"] in self._direct:
@@ -114,15 +126,24 @@ class Guard:
             status, message = _status_and_words(error)
             await exchange.refuse(status, message)
         finally:
-            self._going -= 1
+            self._going -= known
             self._metrics.count_answer(scope["path"], exchange.status, perf_counter() - begun)
             if exchange.status >= 400:
                 path, status = scope["path"][:200], exchange.status
                 log.warning("refused", extra={"path": path, "status": status, "why": exchange.why})
 
+    async def _wait_for_turn(self) -> None:
+        """Wait until one more client that shows no token may be answered; those that come next wait longer."""
+        now = monotonic()
+        turn = max(self._turn, now - STRANGERS_AT_ONCE / STRANGERS_PER_SECOND) + 1 / STRANGERS_PER_SECOND
+        if turn > now + STRANGERS_WAIT:
+            raise BusyError("too many clients that show no token ask: ask again in a second")
+        self._turn = turn
+        await asyncio.sleep(max(0.0, turn - now))
+
     async def _pass_other(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Pass on the application's start and end, and a WebSocket of another router if it may pass."""
-        refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
+        refusal = None if scope["type"] == "lifespan" else self._look(scope)[1]
         if refusal is None:
             await self._app(scope, receive, send)
             return
@@ -130,9 +151,10 @@ class Guard:
         await send({"type": "websocket.close", "code": 1008, "reason": refusal[1][:100]})  # answered with 403
         log.warning("refused", extra={"path": scope["path"][:200], "status": 403, "why": refusal[1]})
 
-    def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str] | None:
+    def _look(self, scope: MutableMapping[str, Any]) -> tuple[bool, tuple[int, str] | None]:
+        """Return whether a request shows the token (or needs it, if there is none), and why it is refused, if so."""
         if self._token is None and (why := _refusal_of_host(scope["headers"])):
-            return 403, why
+            return False, (403, why)
         shown = size = b""
         for name, value in scope["headers"]:
             if name == b"authorization":
@@ -140,12 +162,12 @@ class Guard:
             elif name == b"content-length":
                 size = value
         public = scope["type"] == "http" and scope["path"] in self._public
-        needed = self._token is not None and not public
-        if needed and not hmac.compare_digest(shown, self._token or b""):
-            return 401, "the token is missing or wrong: send the header Authorization: Bearer TOKEN"
+        known = not public if self._token is None else hmac.compare_digest(shown, self._token)
+        if not known and not public:
+            return False, (401, "the token is missing or wrong: send the header Authorization: Bearer TOKEN")
         if size and (not size.isdigit() or int(size[:20]) > self._largest):
-            return 413, TOO_LARGE.format(self._largest)
-        return None
+            return known, (413, TOO_LARGE.format(self._largest))
+        return known, None
 
 
 class _Exchange:

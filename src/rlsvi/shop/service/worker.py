@@ -16,6 +16,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from rlsvi.shop.recommender import Recommender
 from rlsvi.shop.service.app import create_app
+from rlsvi.shop.service.guard import CONNECTION
 from rlsvi.shop.settings import ShopSettings
 
 GRACE = 20  # seconds that accepted requests may take when the process ends
@@ -26,19 +27,22 @@ KEPT_SECONDS = 60.0  # seconds between two requests
 ANSWER = 120.0  # seconds until the answer is taken
 LARGEST_HEADER = 65_536  # bytes of a header
 CONNECTIONS = 1000  # at most, and no more than half of the files that the process may open
+STRANGERS = 8  # one connection of so many may be of clients that have not shown the token, even if all others have
 log = logging.getLogger("rlsvi.serve")
 
 
 class Limits:
     """What is added to uvicorn's protocol, so that nobody can keep a connection without using it.
 
-    If there are more connections than `most`, the one that has waited longest for a request makes room.
+    If there are more connections than `most`, one makes room: the oldest of those that have not shown the token,
+    or, if these are few, the one that has waited longest for a request.
     """
 
-    most, largest = CONNECTIONS, LARGEST_HEADER
+    most, largest, known = CONNECTIONS, LARGEST_HEADER, False  # known: whether it has shown the token
     connections: set[Any]  # those of uvicorn, as all that follow
     transport: Any
     loop: Any
+    app_state: dict[str, Any]
     cycle: Any  # the request: None before the first one
     timeout_keep_alive_task: Any
 
@@ -46,9 +50,13 @@ class Limits:
         """Begin with a connection, if there is room for it."""
         super().connection_made(transport)  # type: ignore[misc]
         self._state, self._since, self._unread = self._limit(), self.loop.time(), 0
+        self.app_state = {**self.app_state, CONNECTION: self}
         if len(self.connections) > self.most:
-            waiting = (it for it in self.connections if not it._busy())
-            min(waiting, key=lambda it: it._since)._end()
+            others = self.connections - {self}
+            strangers = [it for it in others if not it.known]
+            waiting = [it for it in others if it.known and not it._busy()]
+            few = len(strangers) <= self.most // STRANGERS and waiting
+            min(waiting if few else strangers or others, key=lambda it: it._since)._end()
         self._look()
 
     def data_received(self, data: bytes) -> None:
