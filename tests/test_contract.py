@@ -114,6 +114,18 @@ def test_predicting_on_the_mean_and_exporting_draw_nothing(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_every_agent_explains_how_it_learns_and_draws_nothing(name, tmp_path):
+    case = BY_NAME[name]
+    assert case.make().explain().endswith(".")
+    agent = case.learned(2)
+    before, said = everything(agent, tmp_path), agent.explain()
+    assert said.endswith(".")
+    assert_equal(everything(agent, tmp_path), before)
+    agent.save(tmp_path / "agent")
+    assert case.load(tmp_path / "agent").explain() == said
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_clone_is_fresh_and_has_the_same_arguments(name, tmp_path):
     case = BY_NAME[name]
     agent = case.learned(2)

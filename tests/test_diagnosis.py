@@ -167,6 +167,62 @@ def test_advice_speaks_of_missing_rewards(agent, noise):
     assert advice.startswith("no reward was found: make sure that one can be reached, or try ")
 
 
+@pytest.mark.parametrize(("last", "says"), [([0.0, 1.0], "hardly more"), ([0.0, 0.0], "no more")])
+def test_a_little_more_is_not_called_no_more(last, says, monkeypatch):
+    agent = rlsvi.RLSVI(horizon=20, seed=0).learn(Line(noise=0.0), episodes=1)
+    monkeypatch.setattr(agent, "_earned", np.array([0.0, 0.0, 1.0, 0.0] * 4 + last * 4))
+    assert agent.diagnose().advice.startswith(f"recent episodes earn {says} than the first: ")
+
+
+class Short(Line):
+    """Episodes of one step, so that nothing is decided after twenty."""
+
+    def step(self, action):
+        return self.look(), 1.0, True, False, {}
+
+
+def test_no_arguments_are_advised_before_a_table_or_features_are_chosen():
+    agent = TableOrFeatures(seed=0).learn(Short(), episodes=20)
+    assert agent._learner.choice.reason == 0
+    assert agent.diagnose().advice.startswith("it is too early to tell")
+    agent.learn(Short(), episodes=20)
+    assert "too early" not in agent.diagnose().advice
+
+
+class Prize(Line):
+    """A small prize is two steps to the left, and nobody ever looks farther to the right."""
+
+    def __init__(self, noise):
+        super().__init__(noise)
+        self.observation_space = Box(-9.0, 9.0, (1,), np.float64) if noise else Discrete(19, start=-9)
+
+    def step(self, action):
+        self.x, self.t = self.x + (1 if action else -1), self.t + 1
+        return self.look(), float(self.x <= -2), self.x <= -2, self.t == 4, {}
+
+
+@pytest.mark.parametrize(
+    ("agent", "noise", "tries"),
+    [
+        (BoundedRLSVI(seed=0, repeat=1), 0.1, "rlsvi.BoundedRLSVI(bounds=(lowest return, highest return))"),
+        (DiscountedPSRL(seed=0), 0.0, "rlsvi.DiscountedPSRL(optimism=10)"),
+    ],
+    ids=["features", "table"],
+)
+def test_an_agent_that_explores_no_more_is_not_told_to_learn_for_longer(agent, noise, tries):
+    env = Prize(noise)
+    random, sure = (
+        rlsvi.record(env, None, episodes=12, seed=0),
+        rlsvi.record(env, lambda _: 0, episodes=80, seed=1),
+    )
+    advice = agent.clone().fit(random, env).fit(sure.filter(sure["episode"] < 4), env).diagnose().advice
+    assert advice.startswith("returns have risen: let it learn for more episodes")
+    advice = agent.clone().fit(random, env).fit(sure, env).diagnose().advice
+    assert advice.startswith("returns have risen, but not lately, and exploration finds nothing better any more: ")
+    assert "if more than 1 can be earned, " in advice
+    assert tries in advice
+
+
 FIRST_RETURNS = np.array([-200.0] * 8)
 
 

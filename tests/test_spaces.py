@@ -271,6 +271,39 @@ def test_the_part_that_cannot_be_served_is_named():
             rlsvi.BoundedRLSVI(seed=0).learn(Anything(space), episodes=1)
 
 
+class MissionSpace(gymnasium.Space):
+    """The texts that MiniGrid gives as missions: a space of its own kind."""
+
+    def __init__(self):
+        super().__init__((), str, 0)
+
+    def sample(self, mask=None, probability=None):
+        return "get to the green goal square"
+
+    def contains(self, x):
+        return isinstance(x, str)
+
+
+def test_the_mission_of_a_minigrid_is_warned_of_and_the_remedies_work():
+    env = Anything(Dict(direction=Discrete(4), image=Box(0, 255, (2, 2, 3), np.uint8), mission=MissionSpace()))
+    keep = "FilterObservation(env, ['direction', 'image'])"
+    with pytest.warns(UserWarning, match=re.escape(keep) + ".*ImgObsWrapper.*TransformObservation") as told:
+        agent = rlsvi.agent_for(env, seed=0)
+    assert agent.learn(env, episodes=2).states > 1
+    remedies = [f"gymnasium.wrappers.{keep}"]
+    remedies += re.findall(r"declare it as text, by (gymnasium.*?), or give", str(told[0].message))
+    assert len(remedies) == 2
+    for remedy in remedies:
+        wrapped = eval(remedy, {"env": env, "gymnasium": gymnasium})
+        assert isinstance(learned_or_refused(wrapped), rlsvi.TableOrFeatures)
+
+
+@pytest.mark.parametrize("name", ["sequence", "one of"])
+def test_other_spaces_without_features_are_warned_of(name):
+    with pytest.warns(UserWarning, match="with a table only, and nothing from observations that never recur"):
+        rlsvi.agent_for(Anything(OBSERVATIONS[name]), seed=0)
+
+
 @pytest.mark.parametrize("name", ["dict with text", "nested text", "dict of text", "tuple with text"])
 def test_texts_as_parts_are_served(name):
     assert isinstance(learned_or_refused(Anything(OBSERVATIONS[name])), rlsvi.TableOrFeatures)

@@ -305,7 +305,7 @@ def test_it_goes_back_if_returns_fall(monkeypatch):
 
 def test_the_reason_of_a_choice_is_told_and_saved(tmp_path):
     agent = TableOrFeatures(seed=0)
-    assert agent.explain().startswith("Learning with a table: it begins so")
+    assert agent.explain().startswith("Learning with a table for now: ")
     agent.learn(Line(noise=0.1), episodes=3)
     assert agent.explain() == (
         "Learning with features, as judged after 3 episodes: 0% of observations were seen in an earlier episode."

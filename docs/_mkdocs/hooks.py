@@ -70,11 +70,15 @@ def notebook_page(notebook: dict[str, Any], name: str) -> str:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
         for output in cell.get("outputs", []):
-            shown = {kind: "".join(it) for kind, it in output.get("data", {"text/plain": output.get("text")}).items()}
+            shown = {
+                kind: "".join(it) for kind, it in output.get("data", {"text/plain": output.get("text")}).items()
+            }
             if "text/html" in shown:
                 parts.append(f'<div class="output">\n{shown["text/html"]}\n</div>')
             elif "image/png" in shown:
-                parts.append(f'<img alt="What this code draws" src="data:image/png;base64,{shown["image/png"].strip()}">')
+                parts.append(
+                    f'<img alt="What this code draws" src="data:image/png;base64,{shown["image/png"].strip()}">'
+                )
             else:
                 parts.append(f"```text\n{shown['text/plain'].rstrip()}\n```")
     title, _, rest = "\n\n".join(parts).partition("\n")

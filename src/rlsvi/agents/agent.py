@@ -34,7 +34,7 @@ from rlsvi.agents.contract import (
     checked_values,
     warn,
 )
-from rlsvi.agents.diagnosis import Diagnosis, have_risen, returns_in_words
+from rlsvi.agents.diagnosis import Diagnosis, recent, returns_in_words, rise
 from rlsvi.agents.explore import Explore, Greedy, choose, exploration
 from rlsvi.agents.no_progress import (
     FIRST_EPISODES,
@@ -173,6 +173,15 @@ class Agent:
         """Return what to try if there is no progress, in the words of this kind of agent."""
         return "try another agent, such as rlsvi.agent_for(env)"
 
+    @property
+    def _search_has_ended(self) -> bool:
+        """Whether exploration finds nothing new any more, as far as agents of this kind can tell."""
+        return False
+
+    def _how_to_find_more(self) -> str:
+        """Return what to try if more can be earned than was found, in the words of this kind of agent."""
+        return self._what_to_try()
+
     def _facts(self) -> dict[str, str]:
         """Return what `diagnose` shows of agents of this kind: what was looked at, and what was found."""
         return {}
@@ -187,7 +196,7 @@ class Agent:
         if self.steps == 0:
             return "it has learned nothing yet: call agent.learn(env, 20)."
         if len(returns) == 0:
-            return "its returns are not known here: see by rlsvi.evaluate(agent, env) what its policy earns."
+            return "its returns are not known here: rlsvi.evaluate(agent, env) tells you what its policy earns."
         if len(returns) < 2 * FIRST_EPISODES:
             return "it is too early to tell: let it learn for more episodes."
         if not np.any(returns) and not self._found_reward:
@@ -197,9 +206,20 @@ class Agent:
                 "recent episodes earn 0, and none has earned more: it has learned to avoid costs; if there is a "
                 f"prize, it was not found: {self._what_to_try()}."
             )
-        if not have_risen(returns):
-            return f"recent episodes earn no more than the first: {self._what_to_try()}."
-        return "returns have risen: let it learn on, and see by rlsvi.evaluate(agent, env) what its policy earns."
+        first, last = returns[:FIRST_EPISODES], recent(returns)
+        if not rise(first, last):
+            more = "hardly" if last.mean() > first.mean() else "no"
+            return f"recent episodes earn {more} more than the first: {self._what_to_try()}."
+        if self._search_has_ended and not rise(recent(returns[: -len(last)]), last):
+            return (
+                f"returns have risen, but not lately, and exploration finds nothing better any more: if more than "
+                f"{returns.max():.4g} can be earned, {self._how_to_find_more()}; rlsvi.evaluate(agent, env) tells "
+                "you what its policy earns."
+            )
+        return (
+            "returns have risen: let it learn for more episodes; rlsvi.evaluate(agent, env) tells you what its "
+            "policy earns."
+        )
 
     # Common to all agents.
 
@@ -439,6 +459,16 @@ class Agent:
             The numbers by name.
         """
         return {}
+
+    def explain(self) -> str:
+        """Return how it learns and, if it has decided something by itself, why.
+
+        Returns
+        -------
+        str
+            One or two sentences.
+        """
+        return f"{type(self).__name__} learns as its arguments say, and decides nothing else by itself."
 
     def diagnose(self) -> Diagnosis:
         """Print what to look at if it does not learn, with one sentence of advice, and return it.

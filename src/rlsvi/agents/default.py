@@ -32,8 +32,8 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     table. A time limit on an environment does not define periods. Other numbered observations, and texts, are
     learned by DiscountedPSRL, which samples a model. All others get TableOrFeatures, which learns likewise as long
     as observations recur, and otherwise continues with BoundedRLSVI and features; a text that is a part of them is
-    a category. If features cannot be made of so many or so large numbers, a warning says so and the agent is
-    DiscountedPSRL.
+    a category. If features cannot be made of such observations, or of so many or so large numbers, a warning says
+    so and the agent is DiscountedPSRL.
 
     Actions may be Discrete; MultiDiscrete or MultiBinary; or a Box of up to four bounded numbers, of which the
     agent tries a grid. If there are more than 1,000 combinations, the agent is BoundedRLSVI with features, and
@@ -74,14 +74,14 @@ def _choice(env: Env[Any, Any], **arguments: Any) -> Default:
         if arguments.get("basis") is None:
             layout_of(space)  # raises an error if the environment needs a basis
         return BoundedRLSVI(**_checked(BoundedRLSVI, arguments, kind))
-    if numbered or not _has_numbers(space):
+    if numbered or isinstance(space, spaces.Text):
         return DiscountedPSRL(**arguments)
     try:
         preflight(BoundedRLSVI(), env)  # the agent may continue with features
     except TableOnlyError as error:
         warnings.warn(
-            "this agent learns a table only, and nothing from observations that never recur. To learn from these "
-            f"too: {error}",
+            "this agent learns with a table only, and nothing from observations that never recur. Features "
+            f"would, but {error}",
             stacklevel=3,
         )
         return DiscountedPSRL(**arguments)
@@ -101,19 +101,6 @@ def _checked(kind: Any, arguments: dict[str, Any], other: Any = None) -> dict[st
             near = instead(name, [*takes, *others])
             raise TypeError(f"agent_for has no argument {name} for this environment{made}: {near}")
     return arguments
-
-
-def _has_numbers(space: Any) -> bool:
-    """Return whether the observations of a space hold numbers, of any number and size, or texts as parts."""
-    if isinstance(space, spaces.Text):
-        return False
-    try:
-        layout_of(space)
-    except TableOnlyError:
-        return True
-    except ValueError:
-        return False
-    return True
 
 
 def preflight(agent: Kind, env: Any) -> Kind:

@@ -31,21 +31,20 @@ class Diagnosis:
 
 def returns_in_words(returns: Floats, episodes: int) -> str:
     """Return the returns of the first episodes, of recent ones and the best, as far as they are known."""
-    known, first, recent = len(returns), returns[:FIRST_EPISODES], recent_returns(returns)
+    known, first, last = len(returns), returns[:FIRST_EPISODES], recent(returns)
     since = "" if known == episodes else f", in the last {known} episodes, the only ones known here"
     return (
-        f"{first.mean():.4g} in the first {len(first)}, {recent.mean():.4g} in the last {len(recent)}, at best "
+        f"{first.mean():.4g} in the first {len(first)}, {last.mean():.4g} in the last {len(last)}, at best "
         f"{returns.max():.4g}{since}"
     )
 
 
-def recent_returns(returns: Floats) -> Floats:
+def recent(returns: Floats) -> Floats:
     """Return the last quarter of all returns, at least one."""
     return returns[-max(1, len(returns) // 4) :]
 
 
-def have_risen(returns: Floats) -> bool:
-    """Return whether recent returns are larger than those of the first episodes, beyond their noise."""
-    first, recent = returns[:FIRST_EPISODES], recent_returns(returns)
-    noise = np.sqrt(first.var() / len(first) + recent.var() / len(recent))
-    return bool(recent.mean() > first.mean() + noise)
+def rise(before: Floats, after: Floats) -> bool:
+    """Return whether returns are larger after than before, beyond their noise."""
+    noise = np.sqrt(before.var() / len(before) + after.var() / len(after))
+    return bool(after.mean() > before.mean() + noise)

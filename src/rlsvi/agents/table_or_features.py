@@ -38,6 +38,7 @@ import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
+from rlsvi.agents.no_progress import CHECKED_FROM
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.practice.held_out import Sample, judges, weights
 from rlsvi.agents.practice.learner import REPEAT, PracticeAgent, discounted_sums
@@ -162,6 +163,12 @@ class TableOrFeatures(PracticeAgent):
         """Return one sentence on what to do next."""
         if self._learner is None:
             return super()._advise()
+        undecided = self.uses_table and self._learner.choice.reason in (START, UNKNOWN)
+        if undecided and self.episodes < CHECKED_FROM:
+            return (
+                "it is too early to tell, because it may still change from a table to features: let it learn for "
+                "more episodes."
+            )
         acting = self.acting
         acting._earned, acting._found_reward = array("d", self._returns()), self._found_reward
         return acting._advise()
@@ -390,6 +397,11 @@ class Judgement(NamedTuple):
 
     def told(self, table: bool) -> str:
         """Return the decision as a sentence."""
+        if self.reason == START:
+            return (
+                "Learning with a table for now: whether observations recur, so that a table is enough, is judged "
+                f"once there are {FEWEST_STEPS} steps after the first episode."
+            )
         share, kind = f"{100 * self.share:.0f}%", "a table" if table else "features"
         taken = (
             f"in {share} of recent steps the action had been taken at the same observation in an earlier episode"
@@ -401,8 +413,6 @@ class Judgement(NamedTuple):
         now, before = (self.features, self.table) if table else (self.table, self.features)
         other = "features" if table else "a table"
         why = {
-            START: f"it begins so, until {FEWEST_STEPS} steps after the first episode tell whether observations "
-            "recur",
             NEW: f"{share} of observations were seen in an earlier episode",
             KNOWN: taken,
             UNKNOWN: taken,

@@ -28,7 +28,7 @@ REMEDY = (
 
 
 class TableOnlyError(ValueError):
-    """Observations that features cannot be made of, because of their number or size, but a table can."""
+    """Observations that features cannot be made of, because of their kind, number or size, but a table can."""
 
 
 class Layout(NamedTuple):
@@ -78,7 +78,7 @@ def layout_of(space: Any) -> Layout:
     layout = Layout(None, [], [], [])
     layout = layout._replace(tree=_tree(space, layout))
     if not layout.size:
-        raise ValueError(
+        raise TableOnlyError(
             f"the observation space {space} holds nothing to learn from: put numbers into it, by "
             "gymnasium.wrappers.TransformObservation"
         )
@@ -295,8 +295,12 @@ def refuse_unserved(space: Any) -> None:
     if found is None:
         return
     path, part = found
+    mission = len(path) == 1 and type(part).__name__ == "MissionSpace"  # the text of a task of MiniGrid
     if isinstance(part, spaces.OneOf):
         remedy = "flatten all to numbers by gymnasium.wrappers.FlattenObservation(env)"
+    elif mission:
+        declared = f"gymnasium.spaces.Dict({{**env.observation_space, {path[0]!r}: gymnasium.spaces.Text(100)}})"
+        remedy = f"declare it as text, by gymnasium.wrappers.TransformObservation(env, lambda x: x, {declared})"
     else:
         remedy = (
             "turn the observation into a fixed number of numbers by "
@@ -306,10 +310,11 @@ def refuse_unserved(space: Any) -> None:
     kept = [key for key, each in inner.items() if _unserved(each) is None]
     if kept:
         keep = f"gymnasium.wrappers.FilterObservation(env, {kept!r})"
-        remedy = f"If it does not matter, drop {path[0]!r} by {keep}; if it does, {remedy}"
+        picture = ", or keep the picture alone by minigrid.wrappers.ImgObsWrapper(env)" * mission
+        remedy = f"If it does not matter, drop {path[0]!r} by {keep}{picture}; if it does, {remedy}"
     where = "observation" + "".join(f"[{key!r}]" for key in path)
-    raise ValueError(
-        f"observations cannot be learned from: {where} is {type(part).__name__}, only {KINDS} become numbers. "
+    raise TableOnlyError(
+        f"{where} is {type(part).__name__}, and only {KINDS} become numbers. "
         f"{remedy[0].upper() + remedy[1:]}, or give a basis such as bases.StateFeatures(function)"
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.contract import diverged
-from rlsvi.agents.diagnosis import have_risen
+from rlsvi.agents.diagnosis import recent, rise
 from rlsvi.agents.no_progress import (
     FIRST_EPISODES,
     STEPS_PER_ACTION,
@@ -305,25 +305,29 @@ class BoundedRLSVI(PracticeAgent):
             self._miss_progress(f"the last {unsettled} plans ended before their values had converged")
         if not is_checked(episodes):
             return
-        steps = history.transitions
-        if isinstance(history, EpisodeHistory):
-            returns = history.returns()
-            if len(returns) < episodes:  # some were dropped
-                return
-            later = np.flatnonzero(history.last)[episodes // 2 - 1] + 1  # the first step of the later half
-            explored = is_no_wider(history.x, int(steps.row[later]))
+        steps, explored, wrong = history.transitions, self._search_has_ended, ""
+        if isinstance(history, EpisodeHistory) and len(returns := history.returns()) == episodes:
             wrong = lack_of_progress(returns[:FIRST_EPISODES], returns[-(episodes // 4) :], episodes, explored)
             if avoids_costs(returns) and steps.reward.max() <= 0:
                 wrong = (
                     f"after {episodes} episodes, the recent ones earn 0, and there were only costs before: it has "
                     "learned to avoid them, perhaps by doing nothing; if there is a prize, it was not found"
                 )
-        else:
-            explored, wrong = is_explored(steps.times, episodes), ""
         if explored and not steps.reward.any():
             self._miss_reward()
         if len(steps.reward) >= STEPS_PER_ACTION * self._learner.lookup.actions:
             self._miss_progress(wrong)
+
+    @property
+    def _search_has_ended(self) -> bool:
+        """Whether exploration finds nothing new any more; not known once episodes were dropped."""
+        history, episodes = self._learner.history, self.episodes
+        if not isinstance(history, EpisodeHistory):
+            return is_explored(history.transitions.times, episodes)
+        if len(history.returns()) < episodes:
+            return False
+        later = np.flatnonzero(history.last)[episodes // 2 - 1] + 1  # the first step of the later half
+        return is_no_wider(history.x, int(history.transitions.row[later]))
 
     def _what_to_try(self) -> str:
         """Return what to try if there is no progress."""
@@ -344,10 +348,36 @@ class BoundedRLSVI(PracticeAgent):
             return PARTS_REMEDY
         return self._remedy or REMEDY
 
+    def _how_to_find_more(self) -> str:
+        """Return what to try if more can be earned than was found."""
+        if self._learner.lookup.table:
+            return TABLE_REMEDY
+        return (
+            "make a new agent that expects it, rlsvi.BoundedRLSVI(bounds=(lowest return, highest return)), or "
+            "reward steps on the way to it"
+        )
+
     def _returns(self) -> Floats:
         """Return the returns of all episodes, or of the last ones if others are not known."""
         history = self._learner.history if self._learner and not isinstance(self._learner, LogLearner) else None
         return history.returns() if isinstance(history, EpisodeHistory) else super()._returns()
+
+    def explain(self) -> str:
+        """Return whether it learns with a table or with features, which ones, and for how long actions are held.
+
+        Returns
+        -------
+        str
+            One or two sentences.
+        """
+        if self._learner is None:
+            return "Learning with a table or with features, which is decided by the observation space."
+        held = f"each action is held for {self.held} steps" if self.held > 1 else "each step has a new action"
+        lookup = self._learner.lookup
+        kept, functions = lookup.relevant, lookup.basis if lookup.functions is None else lookup.functions
+        some = "" if kept.all() else f" of {kept.sum()} of {len(kept)} numbers"
+        kind = "a table" if lookup.table else f"features{some}, {short(functions)}"
+        return f"Learning with {kind}; {held}."
 
     def _facts(self) -> dict[str, str]:
         """Return how a plan goes, and what the features are.
@@ -385,7 +415,11 @@ class BoundedRLSVI(PracticeAgent):
     def _advise(self) -> str:
         """Return one sentence on what to do next."""
         returns = self._returns()
-        no_more = len(returns) >= 2 * FIRST_EPISODES and np.any(returns) and not have_risen(returns)
+        no_more = (
+            len(returns) >= 2 * FIRST_EPISODES
+            and np.any(returns)
+            and not rise(returns[:FIRST_EPISODES], recent(returns))
+        )
         above = self._learner.above(self._plan(mean=True)) if no_more else 0.0
         if above > CUT_OFF and self._learner.may_be_wider():
             return (

@@ -117,7 +117,7 @@ class DiscountedPSRL(Agent):
         """Warn if the agent earns no more than it did at random, or has never found a reward."""
         if not is_checked(self.episodes):
             return
-        held, explored = self._learner.earned, self._few_recur or self._is_explored
+        held, explored = self._learner.earned, self._search_has_ended
         first, recent = held[:FIRST_EPISODES], float(held[FIRST_EPISODES]) / (self.episodes // 4)
         if explored:
             if not self._found_any:
@@ -125,6 +125,11 @@ class DiscountedPSRL(Agent):
             self._miss_progress(lack_of_progress(first, recent, self.episodes, explored))
         elif self._is_random:  # otherwise, looking for something new may cost something
             self._miss_progress(lack_of_progress_at_random(first, recent, self.episodes))
+
+    @property
+    def _search_has_ended(self) -> bool:
+        """Whether exploration finds nothing new any more, or nothing that a table could use."""
+        return self._few_recur or self._is_explored
 
     @property
     def _few_recur(self) -> bool:
@@ -160,6 +165,25 @@ class DiscountedPSRL(Agent):
             return own + FEATURES
         return own + (NUMBERS if layout is not None and layout.measured else "")
 
+    def _how_to_find_more(self) -> str:
+        """Return what to try if more can be earned than was found."""
+        if self._few_recur:
+            return self._what_to_try()
+        return f"try rlsvi.DiscountedPSRL(optimism={5 * self.optimism:g}), or reward steps on the way to it"
+
+    def explain(self) -> str:
+        """Return that it learns with a table, and how much of it was tried.
+
+        Returns
+        -------
+        str
+            One or two sentences.
+        """
+        so_far = f" So far: {self._facts()['table']}." if self._learner else ""
+        return (
+            f"Learning with a table, as this kind of agent always does: equal observations are one state.{so_far}"
+        )
+
     def _facts(self) -> dict[str, str]:
         """Return what the table knows: how much recurs, and how random the problem is."""
         model = self._learner.model
@@ -168,7 +192,7 @@ class DiscountedPSRL(Agent):
         return {
             "table": f"{self.states} observations, {tried} of {legal} actions at them were tried",
             "recurrence": f"{self.steps / max(tried, 1):.3g} visits for each action tried, on average",
-            "exploration": f"about {once / max(self.episodes, 1):.2g} outcomes of an episode are new",
+            "exploration": f"about {once / max(self.episodes, 1):.2g} new outcomes in an episode",
             "randomness": f"alpha is {self.alpha:.2g}: below 1, most outcomes are as they were before",
         }
 
