@@ -41,7 +41,8 @@ class Event(NamedTuple):
     reward
         Answered: the reward.
     propensity
-        Recommended: the share of posterior draws that choose this product here.
+        Recommended: the share of posterior draws that choose this product here; a draw to which n products are
+        equally good counts 1 / n for each.
     explored
         Recommended: whether the posterior mean would have chosen another product; None if several are its best.
     sample

@@ -253,7 +253,7 @@ class _LoggedVisit:
         allowed[list(self.steps)] = False
         allowed[a] = True  # also if it was removed in this moment
         u = customer_row(draws, self._customer, list(self._answers), list(self._answers.values()))
-        best, _ = best_by_sample(draws, u, 0, allowed)
+        best, *_ = best_by_sample(draws, u, allowed)
         chosen, known = best[1:], np.flatnonzero(u)
         slot = min(len(self.steps), self._settings.slots)
         value = draws.base[slot] + u[known] @ draws.weight[0][np.ix_(known, np.append(a, chosen))]

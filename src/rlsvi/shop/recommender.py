@@ -15,7 +15,7 @@ from rlsvi.core.compile import Bools
 from rlsvi.shop.catalogue import additions, removal
 from rlsvi.shop.events import Event, Events, StoreError, Writer
 from rlsvi.shop.follower import Follower, is_behind
-from rlsvi.shop.model.draws import Draws, choose, draw_of
+from rlsvi.shop.model.draws import Draws, choose, draw_of, order_of
 from rlsvi.shop.requests import (
     Close,
     Conflict,
@@ -479,11 +479,12 @@ def _recommend(
     customer = settings.customer.encode_stored(stored)
     answers = {sample.place[each]: reward for each, reward in visit.rewards.items() if each in sample.place}
     liked = [1.0 if reward > settings.reward.liked_above else -1.0 for reward in answers.values()]
-    draw = draw_of(name, sample.draws, settings.learning.seed)
+    seed = settings.learning.seed
+    draw, order = draw_of(name, sample.draws, seed), order_of(name, seed)
     among = None if asked.among is None else [str(product) for product in asked.among]
     events: list[Event] = []
     for slot in range(first, min(first + count, settings.slots, first + int(allowed.sum()))):
-        place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed)
+        place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed, order)
         allowed[place] = False
         event = Event("recommended", name, sample.names[place], slot, propensity=propensity, explored=explored)
         features = stored if slot == 0 else None

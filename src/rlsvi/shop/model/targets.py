@@ -116,14 +116,19 @@ def _with_room(array: Any, length: int) -> Any:
 
 
 @compiled
+def scrambled(key: Any, n: int) -> Any:
+    """Return 64 bits that look random: those of number n in the sequence of a key."""
+    word = key + np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+
+
+@compiled
 def sign_of(n: int, D: int) -> float:
     """Return the sign with which the answer to product n counts at its position n mod D of the history."""
     if n < D:
         return 1.0
-    word = np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return 1.0 if (word >> np.uint64(63)) == np.uint64(0) else -1.0
+    return 1.0 if (scrambled(np.uint64(0), n) >> np.uint64(63)) == np.uint64(0) else -1.0
 
 
 @compiled
