@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.model.draws import Draws, DrawsFileError, choose, draw_of, read_draws, write_draws
+from rlsvi.shop import Recommender
+from rlsvi.shop.model.draws import Draws, DrawsFileError, choose, draw_of, order_of, read_draws, write_draws
 from rlsvi.shop.model.targets import sign_of
 
 N, S, Q, M, D = 9, 5, 2, 3, 4
@@ -48,11 +49,30 @@ def test_choices(q, m):
             assert found.explored == (best[draw] != best[0])
 
 
-def test_ties_differ_between_samples_and_are_neither_the_best_guess_nor_exploration():
-    draws = made()._replace(weight=np.zeros((S + 1, 1 + Q + D + M, N)))
-    found = [choose(draws, draw, [0.0] * Q, [], []) for draw in range(S + 1)]
-    assert len({choice.product for choice in found}) > 3
-    assert {choice.explored for choice in found} == {None}
+def test_ties_are_broken_by_a_random_order_of_each_visit_and_are_neither_the_best_guess_nor_exploration():
+    draws, shown = made()._replace(weight=np.zeros((S + 1, 1 + Q + D + M, N))), np.zeros((2, N))
+    for i in range(2000):
+        visit, order, allowed = f"visit {i}", order_of(f"visit {i}", 3), np.arange(N) != 7
+        for slot in range(2):
+            arguments = draws, draw_of(visit, draws, 3), [0.0] * Q, [], [], allowed, order
+            found = choose(*arguments)
+            assert found == choose(*arguments)
+            assert found.explored is None
+            assert found.propensity == pytest.approx(1 / (N - 2 - slot))
+            shown[slot, found.product] += 1
+            allowed[found.product] = False
+    assert shown[:, [4, 7]].sum() == 0  # not offered, and not allowed
+    expected = 2000 / (N - 2)
+    assert abs(np.delete(shown, [4, 7], axis=1) - expected).max() < 5 * expected**0.5
+
+
+def test_a_tie_within_a_sample_counts_by_its_parts():
+    draws = made(q=0, m=0)._replace(weight=np.zeros((S + 1, 1 + D, N)))
+    draws.weight[1:, 0] = np.eye(N)[[2, 2, 7, 5, 5]]
+    draws.weight[1, 0, 7] = draws.weight[0, 0, 7] = 1.0
+    assert choose(draws, 0, [], [], []).propensity == pytest.approx(1.5 / S)
+    assert choose(draws, 2, [], [], []).propensity == pytest.approx(1.5 / S)
+    assert {choose(draws, 1, [], [], [], order=order).product for order in range(20)} == {2, 7}
 
 
 def test_without_a_best_guess_no_choice_is_called_one():
@@ -161,3 +181,19 @@ def test_a_file_whose_arrays_do_not_belong_together_is_refused(tmp_path, change)
     write_draws(tmp_path / "draws.rlsvi", made()._replace(**change), {})
     with pytest.raises(DrawsFileError):
         read_draws(tmp_path / "draws.rlsvi")
+
+
+def test_a_shop_of_which_nothing_is_known_shows_products_at_random_and_says_so(tmp_path):
+    with Recommender(database=f"sqlite:///{tmp_path}/shop.db", slots=3) as shop:
+        shop.add_all({f"p{i}": None for i in range(8)})
+        runs = sum(_is_run(shop.recommend(f"visit {i}", count=3)) for i in range(100))
+        events = shop.events.since(0, 1000)
+    assert runs < 15  # of 336 orders 6 are runs; all visits were before ties had an order of their own
+    for event in events[8:]:
+        assert event.propensity == pytest.approx(1 / (8 - event.slot))
+    assert len({event.product for event in events[8:] if event.slot == 0}) == 8
+
+
+def _is_run(products):
+    numbers = [int(product[1:]) for product in products]
+    return numbers == list(range(numbers[0], numbers[0] + 3))

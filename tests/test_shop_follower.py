@@ -382,7 +382,7 @@ def test_ctrl_c_at_any_line_of_the_learner_loses_nothing(tmp_path, quick_disk, m
 def known(learner):
     """What was learned, as whole numbers and their sums, which do not depend on when samples were drawn."""
     chains, products = learner.chains, learner.chains.products.part(learner.chains.count)
-    remembered = chains.visits.arrays()
+    remembered = chains.statistics.sum_up(chains.visits.arrays())
     answers = chains.forgotten[0].sum() + np.count_nonzero(remembered.x)
     assert products.mass[:, :, 0].sum() == chains.forgotten[0].sum()
     assert answers == chains.statistics.answers
@@ -391,7 +391,7 @@ def known(learner):
         {name: vars(visit) for name, visit in learner.open.items()},
         *(products.shown.tolist(), products.answers.tolist(), products.z.tolist()),
         products.gram[:, :5, :5].tolist(),  # without prices: forgotten visits keep those of their time
-        *(chains.statistics.total, chains.statistics.squares, chains.statistics.recent[:, 0].tobytes()),
+        *(*chains.statistics.sums, chains.statistics.recent[:, 0].tobytes()),
     )
 
 

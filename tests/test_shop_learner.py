@@ -148,7 +148,7 @@ def test_weights_and_targets_agree(features):
     learner.refresh()
     chains = learner.chains
     sizes, visits, products = chains.sizes, chains.visits.arrays(), chains.products.part(N)
-    limits = chains.statistics.lowest, chains.statistics.highest
+    limits = chains.statistics.sums[:2]
     rows = list(twin.rows_of(visits, products.z, sizes))
     X = np.array([twin.joint(u, a, products.z, sizes) for *_, a, u in rows])
     ridge = np.full(X.shape[1], 3.0 * 0.5**2)
@@ -411,12 +411,13 @@ def test_equal_rewards_do_not_say_what_can_be_earned(rewards):
         visit.show(0)
         visit.answer(0, reward, True)
         statistics.add(visit)
+    statistics.sums = model.RewardSums().with_rewards(np.array(rewards))
     assert statistics.unearned == 1.0
 
 
 @pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (5.0, 0.0), (1.0, 4.0), (1.0, 100.0)])
 def test_one_refund_or_a_large_order_does_not_decide_how_much_can_be_earned(unit, origin):
-    statistics, rng = model.RewardStatistics(3, None), np.random.default_rng(0)
+    statistics, rng, log = model.RewardStatistics(3, None), np.random.default_rng(0), model.VisitLog(0)
     for k in range(150):
         visit = model.OpenVisit([], 0.0)
         for slot in range(3):
@@ -424,6 +425,8 @@ def test_one_refund_or_a_large_order_does_not_decide_how_much_can_be_earned(unit
             reward = origin + unit * float(rng.random() < 0.7)
             visit.answer(slot, {5: -1000.0, 9: 5000.0}.get(k, reward) if slot == 0 else reward, True)
         statistics.add(visit)
+        log.append(visit, str(k))
+    statistics.sum_up(log.arrays())
     assert statistics.unearned == pytest.approx(0.3, abs=5 * (0.21 / 450) ** 0.5)
 
 

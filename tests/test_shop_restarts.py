@@ -56,6 +56,7 @@ class RestartedShop:
         self.shop._follower.catch_up()
         learner = self.shop._follower.learner
         visits = {name: {**vars(visit), "at": None} for name, visit in learner.open.items()}
+        learner.chains.statistics.sum_up(learner.chains.visits.arrays())
         statistics = {**vars(learner.chains.statistics), "recent": learner.chains.statistics.recent.tobytes()}
         log = {name: part.tolist() for name, part in learner.chains.visits.arrays()._asdict().items()}
         return learner.last, learner.ignored, learner.products, visits, statistics, log

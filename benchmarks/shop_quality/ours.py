@@ -1,7 +1,7 @@
 """Our learner, in process: events go in, samples of the posterior come out, as in a shop that runs."""
 
 from rlsvi.shop.events import Event
-from rlsvi.shop.model.draws import choose, draw_of
+from rlsvi.shop.model.draws import choose, draw_of, order_of
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.settings import ShopSettings
 
@@ -40,10 +40,12 @@ class Ours:
         return [self._choose(visit) for visit in visits]
 
     def _choose(self, visit):
-        draw = draw_of(str(visit.customer), self.draws, self.settings.learning.seed)
+        name, seed = str(visit.customer), self.settings.learning.seed
+        draw, order = draw_of(name, self.draws, seed), order_of(name, seed)
         c = self.settings.customer.encode(self.shop.customer_features[visit.customer])
         x = visit.x[visit.shown]
-        return choose(self.draws, draw, c, visit.shown, x, visit.allowed[: len(self.draws.offered)]).product
+        allowed = visit.allowed[: len(self.draws.offered)]
+        return choose(self.draws, draw, c, visit.shown, x, allowed, order).product
 
     def learn(self, visits):
         """Take the events of the wave and draw new samples."""

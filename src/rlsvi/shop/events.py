@@ -39,9 +39,10 @@ class Event(NamedTuple):
     slot
         Recommended: the slot that the product fills, from 0.
     reward
-        Answered: the reward.
+        Answered: the reward. None, which only a correction has, withdraws the answer.
     propensity
-        Recommended: the share of posterior draws that choose this product here.
+        Recommended: the share of posterior draws that choose this product here; a draw to which n products are
+        equally good counts 1 / n for each.
     explored
         Recommended: whether the posterior mean would have chosen another product; None if several are its best.
     sample
@@ -54,6 +55,8 @@ class Event(NamedTuple):
         The number of the event, in the order in which events were committed; 0 until then.
     among
         Recommended: the products that the request allowed; None: all that were offered.
+    correction
+        Answered: 0 for the first answer to a product, 1, 2 and so on for those that replace the one before.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class Event(NamedTuple):
     at: float = 0.0
     id: int = 0
     among: list[str] | None = None
+    correction: int = 0
 
 
 # ---- events as rows of the table, and back -------------------------------------------------------------------
@@ -95,7 +99,7 @@ OBJECT = _Column(dict, partial(json.dumps, allow_nan=False), "a dictionary")
 LIST = _Column(list, partial(json.dumps, allow_nan=False), "a list of products")
 COLUMNS = {
     **dict.fromkeys(("visit", "product"), TEXT),
-    **dict.fromkeys(("slot", "sample", "id"), WHOLE),
+    **dict.fromkeys(("slot", "sample", "id", "correction"), WHOLE),
     **dict.fromkeys(("reward", "propensity", "at"), NUMBER),
     **{
         "kind": TEXT._replace(words=f"one of {', '.join(KINDS)}"),
@@ -127,8 +131,10 @@ def row_of(event: Event) -> dict[str, Any]:
     kind, reward = event.kind, event.reward
     if bool(event.visit) is (kind in ("added", "removed")) or bool(event.product) is (kind == "closed"):
         raise ValueError(f"{event!r:.300} must name a visit, a product or both, as its kind has them")
-    if (reward is None) is (kind == "answered"):
+    if (reward is None) is (kind == "answered") and not (kind == "answered" and event.correction):
         raise ValueError(f"{event!r:.300} must have a finite reward if it is an answer, and none otherwise")
+    if event.correction < 0 or (event.correction and kind != "answered"):
+        raise ValueError(f"{event!r:.300} must have a correction of 0, or of 1, 2, .. if it is a later answer")
     row["at"] = row["at"] or time.time()
     del row["id"]  # the database counts
     return row
@@ -152,11 +158,16 @@ def _storable(column: _Column, value: Any) -> bool:
 
 def event_of(row: Sequence[Any]) -> Event:
     """Return the event of a row, whose columns are in the order of an Event's attributes."""
-    kind, visit, product, slot, reward, propensity, explored, sample, features, at, number, among = row
-    explored = None if explored is None else bool(explored)  # SQLite has 0 and 1
-    features = json.loads(features) if isinstance(features, str) else features  # PostgreSQL has read it already
-    among = json.loads(among) if isinstance(among, str) else among
-    return Event(kind, visit, product, slot, reward, propensity, explored, sample, features, at, number, among)
+    event = Event._make(row)
+    return event._replace(
+        explored=None if event.explored is None else bool(event.explored),  # SQLite has 0 and 1
+        features=_read_json(event.features),
+        among=_read_json(event.among),
+    )
+
+
+def _read_json(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value  # PostgreSQL has read it already
 
 
 class CatalogueCache:
@@ -292,15 +303,17 @@ events = sa.Table(
     sa.Column("sample", BIG_INTEGER),
     sa.Column("features", sa.JSON),
     sa.Column("among", sa.JSON),
+    sa.Column("correction", sa.Integer, nullable=False, server_default="0"),
     sa.CheckConstraint("kind IN ('added', 'removed', 'recommended', 'answered', 'closed')", name="events_kind"),
     sqlite_autoincrement=True,
 )
 OF_VISITS, OF_CATALOGUE = events.c.visit != "", events.c.visit == ""
-sa.Index(
-    "events_once",
+ONCE = sa.Index(
+    "events_once_each",
     events.c.visit,
     events.c.kind,
     events.c.product,
+    events.c.correction,
     unique=True,
     sqlite_where=OF_VISITS,
     postgresql_where=OF_VISITS,
@@ -632,7 +645,8 @@ class Events:
     def _open(self, create: bool) -> str:
         """Return the name of this database, after creating the tables and columns that it lacks.
 
-        An earlier version had no column `among`, and another no name of the database, which is drawn then.
+        An earlier version had no corrections, another no column `among`, and another no name of the database,
+        which is drawn then.
         """
         with self._plain_errors("open"), self._database.turn(), self._database.engine.connect() as connection:
             cursor = connection.connection.cursor()
@@ -653,8 +667,11 @@ class Events:
                 known = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
                 for column in table.columns:
                     if column.name not in known:
-                        kind = column.type.compile(self._database.engine.dialect)
-                        connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {column.name} {kind}"))
+                        words = sa.schema.CreateColumn(column).compile(dialect=self._database.engine.dialect)
+                        connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {words}"))
+                        if column is events.c.correction:
+                            ONCE.create(connection)
+                            connection.execute(sa.text("DROP INDEX IF EXISTS events_once"))
             shop = connection.execute(sa.select(identity.c.id)).scalar()
             if shop is None:
                 shop = uuid.uuid4().hex

@@ -55,7 +55,7 @@ def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
     after = whole_number("after", after, 0, LARGEST_COUNT)
     kinds: dict[str, Any] = dict.fromkeys(("kind", "visit", "product", "features", "among"), pl.String())
     kinds |= dict.fromkeys(("at", "reward", "propensity"), pl.Float64())
-    kinds |= {"id": pl.Int64(), "slot": pl.Int64(), "sample": pl.Int64(), "explored": pl.Boolean()}
+    kinds |= dict.fromkeys(("id", "slot", "sample", "correction"), pl.Int64()) | {"explored": pl.Boolean()}
     pieces = [pl.DataFrame(schema=[(name, kinds[name]) for name in Event._fields])]
     while rows := events.since(after, AT_ONCE):
         after = rows[-1].id
@@ -202,7 +202,7 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
 
 def _events_of_table(table: TableReader, settings: ShopSettings) -> list[Event]:
     """Return the events of a table that `export_events` has written."""
-    if {*table.frame.columns, "among"} != set(Event._fields):  # early versions had no `among`
+    if {*table.frame.columns, "among", "correction"} != set(Event._fields):  # early versions had neither
         raise ValueError(f"a table of events must have the columns {', '.join(Event._fields)}")
     visit, product = name_parser("visit", settings.ids), name_parser("product", settings.ids)
     parsers = {
@@ -210,7 +210,7 @@ def _events_of_table(table: TableReader, settings: ShopSettings) -> list[Event]:
         "visit": lambda value: value and visit(value),
         "product": lambda value: value and product(value),
         "slot": tables.slot,
-        "reward": tables.reward,
+        "reward": tables.reward_parser(settings.reward),
         "propensity": tables.probability,
         "explored": tables.flag,
         "sample": tables.whole,
@@ -218,15 +218,19 @@ def _events_of_table(table: TableReader, settings: ShopSettings) -> list[Event]:
         "at": tables.moment,
         "id": tables.whole,
         "among": names_parser("among", settings.ids),
+        "correction": tables.whole,
     }
     needed = ("kind", "at", "id")
     columns = [table.column(name, parsers[name], needed=name in needed) for name in Event._fields]
     table.refuse_errors()
     found = [Event(*row) for row in zip(*columns, strict=True)]
-    found = [event._replace(visit=event.visit or "", product=event.product or "") for event in found]
+    found = [
+        event._replace(visit=event.visit or "", product=event.product or "", correction=event.correction or 0)
+        for event in found
+    ]
     seen, last = set(), 0
     for row, event in enumerate(found):  # none may be incomplete, out of order, or there twice
-        once = (event.visit, event.kind, event.product)
+        once = (event.visit, event.kind, event.product, event.correction)
         try:
             row_of(event)
         except ValueError as error:
@@ -247,7 +251,7 @@ def _events_of_clicks(table: TableReader, settings: ShopSettings) -> list[Event]
     columns = {
         "visit": table.column("visit", name_parser("visit", settings.ids)),
         "product": table.column("product", name_parser("product", settings.ids)),
-        "reward": table.column("reward", tables.reward, needed="reward" not in there),
+        "reward": table.column("reward", tables.reward_parser(settings.reward), needed="reward" not in there),
         "slot": table.column("slot", tables.whole, needed="slot" in there),
         "at": table.column("at", tables.moment, needed="at" in there),
         "propensity": table.column("propensity", tables.probability, needed=False),

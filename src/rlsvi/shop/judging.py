@@ -110,7 +110,7 @@ def judge(
     if events is None:
         with Events(settings.database, create=False) as opened:
             return judge(settings, opened, level=level)
-    stored = with_features(_all_of(events), settings)
+    stored = with_features(_corrected(_all_of(events)), settings)
     begun = list(dict.fromkeys(event.visit for event in stored if event.visit))
     if len(begun) < 4:
         raise ValueError(f"events must have at least 4 visits, to learn from one half of them, got {len(begun)}")
@@ -119,6 +119,20 @@ def judge(
     returns = np.concatenate([np.add.reduceat(steps.reward, steps.start[:-1]) for steps in (first, second)])
     values = value_of_samples(first, level), value_of_samples(second, level)
     return ShopValue(_student(returns, level), values, returns.size, float(level))
+
+
+def _corrected(events: list[Event]) -> list[Event]:
+    """Return the events with the rewards that count in the end, and without the corrections themselves."""
+    last = {(event.visit, event.product): event.reward for event in events if event.correction}
+    found = []
+    for event in events:
+        key = event.visit, event.product
+        if event.kind == "answered" and key in last:
+            if event.correction or last[key] is None:
+                continue
+            event = event._replace(reward=last[key])
+        found.append(event)
+    return found
 
 
 def _all_of(events: Iterable[Event] | Events) -> list[Event]:
@@ -253,7 +267,7 @@ class _LoggedVisit:
         allowed[list(self.steps)] = False
         allowed[a] = True  # also if it was removed in this moment
         u = customer_row(draws, self._customer, list(self._answers), list(self._answers.values()))
-        best, _ = best_by_sample(draws, u, 0, allowed)
+        best, *_ = best_by_sample(draws, u, allowed)
         chosen, known = best[1:], np.flatnonzero(u)
         slot = min(len(self.steps), self._settings.slots)
         value = draws.base[slot] + u[known] @ draws.weight[0][np.ix_(known, np.append(a, chosen))]

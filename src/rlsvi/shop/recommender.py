@@ -15,7 +15,7 @@ from rlsvi.core.compile import Bools
 from rlsvi.shop.catalogue import additions, removal
 from rlsvi.shop.events import Event, Events, StoreError, Writer
 from rlsvi.shop.follower import Follower, is_behind
-from rlsvi.shop.model.draws import Draws, choose, draw_of
+from rlsvi.shop.model.draws import Draws, choose, draw_of, order_of
 from rlsvi.shop.requests import (
     Close,
     Conflict,
@@ -167,8 +167,12 @@ class Recommender:
         _, products = self._answer(asked)
         return products[0] if count is None else products
 
-    def feedback(self, visit: Id, product: Id, reward: float) -> None:
+    def feedback(self, visit: Id, product: Id, reward: float | None, *, correct: bool = False) -> None:
         """Store the reward of a product that was recommended. The same answer may be repeated, and counts once.
+
+        A reward that was wrong is corrected by `correct=True`, also after the visit has ended: the learner then
+        learns as if the new one had been told in the first place, as long as the visit is among the latest
+        `learning.remember`. All rewards stay in the table of events.
 
         Parameters
         ----------
@@ -177,9 +181,11 @@ class Recommender:
         product
             The product.
         reward
-            The reward.
+            The reward; None, with `correct=True`, withdraws the one that was told.
+        correct
+            Whether it replaces the reward that was told before.
         """
-        self._answer(Feedback.of(visit=visit, product=product, reward=reward))
+        self._answer(Feedback.of(visit=visit, product=product, reward=reward, correct=correct))
 
     def close(self, visit: Id) -> None:
         """End a visit, so that it is learned from. Slots without an answer teach nothing.
@@ -432,7 +438,9 @@ class Visit:
 
     def __init__(self, events: list[Event]) -> None:
         self.shown: list[str] = []
-        self.rewards: dict[str, float] = {}
+        self.rewards: dict[str, float] = {}  # those that count now
+        self.first: dict[str, float] = {}  # and as they were told first
+        self.corrections: dict[str, int] = {}  # how often each was corrected
         self.context: dict[str, Any] = {}
         self.closed = False
         for event in events:
@@ -445,13 +453,18 @@ class Visit:
                 self.context = event.features or {}
             self.shown.append(event.product)
         elif event.kind == "answered":
-            self.rewards[event.product] = event.reward or 0.0
+            if event.reward is None:
+                self.rewards.pop(event.product, None)
+            else:
+                self.rewards[event.product] = event.reward
+                self.first.setdefault(event.product, event.reward)
+            self.corrections[event.product] = event.correction
         elif event.kind == "closed":
             self.closed = True
 
     def has_ended(self, slots: int) -> bool:
         """Return whether it is closed, or all its slots are answered."""
-        return self.closed or len(self.rewards) == slots
+        return self.closed or len(self.first) == slots
 
 
 def _recommend(
@@ -479,11 +492,12 @@ def _recommend(
     customer = settings.customer.encode_stored(stored)
     answers = {sample.place[each]: reward for each, reward in visit.rewards.items() if each in sample.place}
     liked = [1.0 if reward > settings.reward.liked_above else -1.0 for reward in answers.values()]
-    draw = draw_of(name, sample.draws, settings.learning.seed)
+    seed = settings.learning.seed
+    draw, order = draw_of(name, sample.draws, seed), order_of(name, seed)
     among = None if asked.among is None else [str(product) for product in asked.among]
     events: list[Event] = []
     for slot in range(first, min(first + count, settings.slots, first + int(allowed.sum()))):
-        place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed)
+        place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed, order)
         allowed[place] = False
         event = Event("recommended", name, sample.names[place], slot, propensity=propensity, explored=explored)
         features = stored if slot == 0 else None
@@ -510,16 +524,33 @@ def _allowed(asked: Recommend, visit: Visit, sample: ServedDraws, settings: Shop
 
 
 def _feedback(asked: Feedback, visit: Visit, settings: ShopSettings) -> list[Event]:
-    """Return the event of an answer, or nothing if the same answer is stored already."""
+    """Return the event of an answer or of its correction, or nothing if the same one is stored already."""
     name, product = str(asked.visit), text_of("product", asked.product, settings.ids)
-    reward = float(asked.reward)
+    if asked.reward is None and not asked.correct:
+        raise RequestError("reward must be a number: to withdraw one that was told, set correct to true")
+    reward = None if asked.reward is None else float(asked.reward)
+    if reward is not None:
+        try:
+            settings.reward.check(reward)
+        except ValueError as error:
+            raise RequestError(f"reward {error}: see low and high in [reward] of the settings") from None
     if product not in visit.shown:
         raise NotFound(f"product {product!r} was not recommended in visit {name!r}")
-    if product in visit.rewards:
-        if visit.rewards[product] == reward:
+    if asked.correct:
+        if product not in visit.first:
+            raise NotFound(f"product {product!r} of visit {name!r} has no reward to correct: leave out correct")
+        if visit.rewards.get(product) == reward:
             return []
-        stored = visit.rewards[product]
-        raise Conflict(f"product {product!r} of visit {name!r} has the reward {stored:g} already: it is kept")
+        number = visit.corrections[product] + 1
+        return [Event("answered", visit=name, product=product, reward=reward, correction=number)]
+    if product in visit.first:
+        if visit.first[product] == reward:
+            return []
+        stored = visit.first[product]
+        raise Conflict(
+            f"product {product!r} of visit {name!r} has the reward {stored:g} already: it is kept, unless you set "
+            "correct to true"
+        )
     if visit.closed:
         raise Conflict(f"visit {name!r} is closed: answers that come later than idle seconds are not stored")
     return [Event("answered", visit=name, product=product, reward=reward)]

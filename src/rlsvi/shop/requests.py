@@ -102,7 +102,11 @@ class Feedback(VisitRequest):
     """Tells the reward of a product that was recommended."""
 
     product: Id = Field(examples=["tea"])
-    reward: Reward | bool = Field(description="A number; true is 1 and false is 0.", examples=[1.0])
+    reward: Reward | bool | None = Field(
+        description="A number; true is 1 and false is 0. null, with `correct`, withdraws what was told.",
+        examples=[1.0],
+    )
+    correct: bool = Field(False, description="Whether it replaces the reward that was told before.")
 
 
 class Close(VisitRequest):

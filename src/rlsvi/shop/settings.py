@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field, Strict, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, Field, Strict, ValidationError, field_validator, model_validator
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -21,6 +21,7 @@ def _without_null(text: str) -> str:
 
 Text = Annotated[str, Strict(), AfterValidator(_without_null)]
 Flag = Annotated[bool, Strict()]
+LARGEST_REWARD = 1e12
 EXAMPLES = 'such as "sqlite:///shop.db" or "postgresql+psycopg://user@host/shop"'
 
 
@@ -31,6 +32,9 @@ class RewardSettings(BaseModel):
     ----------
     liked_above
         The customer liked what got a reward above this; later recommendations of the visit know it.
+    low, high
+        The least and the largest reward that there can be. Others are refused; those stored before count as the
+        nearer limit.
     unit
         The size of a usual reward; None: learned from the rewards.
     unanswered
@@ -39,8 +43,27 @@ class RewardSettings(BaseModel):
 
     model_config = FROZEN
     liked_above: Number = 0.0
+    low: Number = Field(default=-LARGEST_REWARD, ge=-LARGEST_REWARD)
+    high: Number = Field(default=LARGEST_REWARD, le=LARGEST_REWARD)
     unit: Number | None = Field(default=None, gt=0)
-    unanswered: Number | None = Field(default=None, ge=-1e12, le=1e12)
+    unanswered: Number | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.low < self.high:
+            raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
+        if self.unanswered is not None:
+            try:
+                self.check(self.unanswered)
+            except ValueError as error:
+                raise ValueError(f"unanswered {error}") from None
+        return self
+
+    def check(self, reward: float) -> float:
+        """Return a reward if it can be."""
+        if not self.low <= reward <= self.high:
+            raise ValueError(f"must be from {self.low:g} to {self.high:g}, got {reward:g}")
+        return reward
 
 
 class LearningSettings(BaseModel):
@@ -261,7 +284,8 @@ def schema(settings: ShopSettings) -> list[Any]:
 def fingerprint(settings: ShopSettings) -> dict[str, Any]:
     """Return all settings that give the arrays of a learner their meaning: with others, it learns anew."""
     whole = settings.model_dump(mode="json")
-    fixed = {"slots": settings.slots, "ids": settings.ids, "features": schema(settings), "reward": whole["reward"]}
+    reward = {name: value for name, value in whole["reward"].items() if abs(value or 0.0) != LARGEST_REWARD}
+    fixed = {"slots": settings.slots, "ids": settings.ids, "features": schema(settings), "reward": reward}
     return {**fixed, **{name: whole["learning"][name] for name in ("draws", "history")}}
 
 

@@ -13,6 +13,7 @@ from rlsvi.core.checks import fits, hint, shown
 from rlsvi.core.files import file_instead
 from rlsvi.shop.features import Encoder, NumberFeature
 from rlsvi.shop.requests import Ids, text_of
+from rlsvi.shop.settings import RewardSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +22,6 @@ ENDINGS = (".csv", ".parquet")
 NAMED = 5  # how many wrong rows an error names
 LONGEST_LINE = 2**20  # bytes of a line in a CSV file
 LONGEST_TEXT = 2**19  # characters of a text of JSON
-LARGEST_REWARD = 1e12
 MOST_SLOTS = 1000
 LATEST = 7_258_118_400  # the beginning of the year 2200, in seconds since 1970
 UNREADABLE = {  # by words of polars, in small letters
@@ -160,12 +160,9 @@ def number(value: Any) -> float:
     return found
 
 
-def reward(value: Any) -> float:
-    """Return a reward, within the limits of requests."""
-    found = number(value)
-    if abs(found) > LARGEST_REWARD:
-        raise ValueError(f"must be between -{LARGEST_REWARD:g} and {LARGEST_REWARD:g}, got {found:g}")
-    return found
+def reward_parser(settings: RewardSettings) -> Callable[[Any], float]:
+    """Return the function that makes a reward, which the settings allow, of what a cell holds."""
+    return lambda value: settings.check(number(value))
 
 
 def slot(value: Any) -> int:

@@ -18,7 +18,7 @@ from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
 from rlsvi.shop.model.regression import Sizes, first_weights
-from rlsvi.shop.model.targets import add_answer, add_rows, largest, not_zero
+from rlsvi.shop.model.targets import add_answer, add_rows, largest, not_zero, scrambled
 
 
 class Draws(NamedTuple):
@@ -39,9 +39,11 @@ class Draws(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A product, the share of samples that choose it here, and whether the posterior mean prefers another.
+    """A product, the probability with which it is chosen here, and whether the posterior mean prefers another.
 
-    `explored` is None if the mean prefers no product to all others, as long as nothing is known of them.
+    `propensity` is the share of samples that choose it, where those to which n products are equally good choose
+    each with probability 1 / n. `explored` is None if the mean prefers no product to all others, as long as
+    nothing is known of them.
     """
 
     product: int
@@ -69,11 +71,15 @@ def with_products(draws: Draws, z: Floats) -> Draws:
 
 def draw_of(visit: str, draws: Draws, seed: int) -> int:
     """Return which sample a visit uses, 1 .. S: the same for all its slots, another for other visits."""
-    digest = hashlib.blake2b(f"{seed}:{visit}".encode(), digest_size=8).digest()
-    return 1 + int.from_bytes(digest, "little") % (len(draws.weight) - 1)
+    return 1 + order_of(visit, seed) % (len(draws.weight) - 1)
 
 
-def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = None) -> Choice:
+def order_of(visit: str, seed: int) -> int:
+    """Return the number, of 64 bits, of the order in which a visit takes products that are equally good."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}:{visit}".encode(), digest_size=8).digest(), "little")
+
+
+def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = None, order: int = 0) -> Choice:
     """Return the product with the largest value under one of the samples, and how the others would choose.
 
     Parameters
@@ -83,14 +89,14 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
     c : (q,) the customer.
     known, x : the products that the customer has answered in this visit, by index, and the answers, 1 or -1.
     allowed : (N,) which products may be shown: at least those already shown are not. None: all that are offered.
+    order : the random order of products, from `order_of`, that decides between those that are equally good.
     """
     S = len(draws.weight)
     if not 0 <= draw < S:
         raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
-    best, explored = best_by_sample(draws, customer_row(draws, c, known, x), draw, allowed)
+    best, share, preferred = best_by_sample(draws, customer_row(draws, c, known, x), allowed, order)
     chosen = int(best[draw])
-    samples = best[1:] if S > 1 else best
-    return Choice(chosen, float((samples == chosen).mean()), explored)
+    return Choice(chosen, float(share[chosen]), bool(chosen != best[0]) if preferred == 1 else None)
 
 
 def customer_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
@@ -111,10 +117,9 @@ def customer_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
     return u
 
 
-def best_by_sample(draws: Draws, u: Floats, draw: int, allowed: Any = None) -> tuple[Longs, bool | None]:
-    """Return the product that each sample prefers, (S + 1,), and whether the mean disagrees with one of them.
-
-    The latter is None if several products are the best of the mean.
+def best_by_sample(draws: Draws, u: Floats, allowed: Any = None, order: int = 0) -> tuple[Longs, Floats, int]:
+    """Return the product that each sample chooses, (S + 1,), with which probability one of them chooses each
+    product, (N,), and how many products are the best of the mean.
 
     u : what is known, from `customer_row`.
     """
@@ -125,11 +130,11 @@ def best_by_sample(draws: Draws, u: Floats, draw: int, allowed: Any = None) -> t
     mask = mask & draws.offered
     if not mask.any():
         raise LookupError("no product is left that may be shown")
-    index, values, best = np.empty(e, np.int64), np.empty(N), np.empty(S, np.int64)
-    preferred = best_products(draws.weight, u, mask, index, values, best)
+    index, values, best, share = np.empty(e, np.int64), np.empty(N), np.empty(S, np.int64), np.zeros(N)
+    preferred = best_products(draws.weight, u, mask, np.uint64(order), index, values, best, share)
     if not preferred:
         raise FactorError("a value is not finite: refresh the draws")
-    return best, bool(best[draw] != best[0]) if preferred == 1 else None
+    return best, share / max(S - 1, 1), preferred
 
 
 @compiled
@@ -140,27 +145,33 @@ def add_answers(u: Floats, z: Floats, known: Longs, x: Floats, q: int, D: int) -
 
 
 @compiled
-def best_products(weight: Floats, u: Floats, allowed: Bools, index: Longs, values: Floats, best: Longs) -> int:
-    """Set best[s] to the best allowed product under every sample s.
+def best_products(
+    weight: Floats, u: Floats, allowed: Bools, order: Any, index: Longs, values: Floats, best: Longs, share: Floats
+) -> int:
+    """Set best[s] to the best allowed product under every sample s, and add to share[a] how many choose product a.
 
-    Returns how many products are the best of the mean, or 0 if values are not finite. Ties go to the first product
-    from a place that differs between samples.
+    Returns how many products are the best of the mean, or 0 if values are not finite. Among products that are
+    equally good, the one with the smallest random number of this order and sample is chosen, and all count alike.
     """
-    S, N, count = weight.shape[0], values.size, not_zero(u, index)
-    for s in range(S - 1, -1, -1):
+    N, count, equal = values.size, not_zero(u, index), 0
+    for s in range(weight.shape[0] - 1, -1, -1):
         for a in range(N):
             values[a] = 0.0 if allowed[a] else -np.inf
         add_rows(weight[s], u, index, count, 0, values)
         top = largest(values)
         if not abs(top) < np.inf:
             return 0
-        a = (s * N) // S
-        while values[a] != top:
-            a = a + 1 if a + 1 < N else 0
-        best[s] = a
-    equal = 0
-    for a in range(N):
-        equal += values[a] == values[best[0]]
+        key, equal = scrambled(order, s), 0
+        least = key
+        for a in range(N):
+            if values[a] == top:
+                number = scrambled(key, a)
+                if equal == 0 or number < least:
+                    best[s], least = a, number
+                equal += 1
+        if s > 0 or weight.shape[0] == 1:
+            for a in range(N):
+                share[a] += 1.0 / equal if values[a] == top else 0.0
     return equal
 
 

@@ -1,7 +1,7 @@
 """From the events of a shop, in order, to samples of the posterior."""
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from rlsvi.shop.model.targets import (
 from rlsvi.shop.settings import ShopSettings, schema
 
 RECENT = 200  # visits that the baseline averages over
+ENOUGH = 20  # rewards below which none is called wild
+WILD = 3  # rewards that are as far off as any must be, for all of them to count
+REACH = 2.0  # how far from the median a reward counts, in distances of the one that is the third farthest from it
 RARE_SHARE = 0.01  # the share of recent rewards at each end that does not count for their range
 FIRST_TUNING = 50  # answers before the prior is chosen by evidence
 EQUAL = 1e-6  # distance of the targets from the baseline, relative to both, below which they tell nothing of noise
@@ -162,68 +165,118 @@ class ShopLearner:
         visit.at = max(visit.at, event.at)  # the clock may have been set back
 
     def _answer(self, event: Event) -> None:
-        reward = float(finite(f"reward of event {event.id}", event.reward))
-        a, visit = self.products.get(event.product), self.open.get(event.visit)
-        if visit is None or a not in visit.product or visit.x[visit.product.index(a)] != 0:
+        a, visit, reward = self.products.get(event.product), self.open.get(event.visit), event.reward
+        if reward is not None or not event.correction:
+            reward = float(finite(f"reward of event {event.id}", reward))
+            reward = min(max(reward, self.settings.reward.low), self.settings.reward.high)
+        if visit is None and event.correction:
+            self._correct(event.visit, a, reward)
+            return
+        if visit is None or a not in visit.product or (not event.correction and visit.x[visit.product.index(a)]):
             self.ignored += 1
             return
         visit.answer(visit.product.index(a), reward, self._liked(reward))
         visit.at = max(visit.at, event.at)
         if len(visit.product) == min(self.settings.slots, len(self.products)) and visit.answered:
-            self.chains.learn(self.open.pop(event.visit))
+            self.chains.learn(self.open.pop(event.visit), event.visit)
+
+    def _correct(self, name: str, a: int | None, reward: float | None) -> None:
+        """Replace an answer of a visit that has ended, unless only sums are left of it."""
+        i = self.chains.visits.find(name)
+        visit = None if i is None else self.chains.visits.visit(i)
+        if i is None or visit is None or a not in visit.product:
+            self.ignored += 1
+            return
+        visit.answer(visit.product.index(a), reward, self._liked(reward))
+        self._settle(visit)
+        self.chains.correct(i, visit)
+        if self.visits - self.chains.visits.count + i < self.refreshed_at:
+            self.refreshed_at -= 1  # the samples do not know it as it is now
 
     def _close(self, event: Event) -> None:
-        visit, unanswered = self.open.pop(event.visit, None), self.settings.reward.unanswered
-        if visit is None:
-            return
+        visit = self.open.pop(event.visit, None)
+        if visit is not None:
+            self._settle(visit)
+            self.chains.learn(visit, event.visit)
+
+    def _settle(self, visit: OpenVisit) -> None:
+        unanswered = self.settings.reward.unanswered
         if unanswered is not None:
             visit.settle(unanswered, self._liked(unanswered))
-        self.chains.learn(visit)
 
-    def _liked(self, reward: float) -> bool:
-        return reward > self.settings.reward.liked_above
+    def _liked(self, reward: float | None) -> bool:
+        return reward is not None and reward > self.settings.reward.liked_above
+
+
+class RewardSums(NamedTuple):
+    """The range of rewards, which includes 0, their sum and that of their squares."""
+
+    lowest: float = 0.0
+    highest: float = 0.0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def with_rewards(self, rewards: Floats) -> "RewardSums":
+        """Return the sums over these rewards too."""
+        lowest, highest = rewards.min(initial=self.lowest), rewards.max(initial=self.highest)
+        more = (
+            float(lowest),
+            float(highest),
+            self.total + float(rewards.sum()),
+            self.squares + float(rewards @ rewards),
+        )
+        return RewardSums(*more)
 
 
 class RewardStatistics:
-    """Means of recent rewards by slot, and the range and the mean square of all rewards."""
+    """Means of recent rewards by slot, and sums over all rewards, as far as they count: see `limits_of`."""
 
     def __init__(self, slots: int, unit: float | None) -> None:
         self.unit = unit
         self.recent = np.full((RECENT, slots), np.nan)
         self.visits = self.answers = 0
-        self.lowest = self.highest = self.total = self.squares = 0.0  # the range includes 0
+        self.forgotten = self.sums = RewardSums()  # of visits that are no longer remembered, and of all
+        self.limits = -np.inf, np.inf
 
     def add(self, visit: OpenVisit) -> None:
         """Add the rewards of a visit."""
-        rewards = np.full(self.recent.shape[1], np.nan)
-        for slot, (x, reward) in enumerate(zip(visit.x, visit.reward, strict=True)):
-            if x != 0:
-                rewards[slot] = reward
-                self.answers += 1
-                self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
-                self.total += reward
-                self.squares += reward * reward
-        self.recent[self.visits % RECENT] = rewards
         self.visits += 1
+        self.answers += sum(x != 0 for x in visit.x)
+        self.note(self.visits - 1, visit)
+
+    def note(self, number: int, visit: OpenVisit) -> None:
+        """Note the recent rewards of the visit of a number, counted from 0."""
+        if number >= self.visits - RECENT:
+            rewards = [reward if x else np.nan for x, reward in zip(visit.x, visit.reward, strict=True)]
+            self.recent[number % RECENT] = np.nan
+            self.recent[number % RECENT, : len(rewards)] = rewards
+
+    def sum_up(self, visits: VisitArrays) -> VisitArrays:
+        """Sum up the rewards of remembered visits, and return these with the rewards as they count."""
+        answered = visits.x != 0
+        self.limits = limits_of(visits.reward[answered])
+        visits = visits._replace(reward=np.clip(visits.reward, *self.limits))
+        self.sums = self.forgotten.with_rewards(visits.reward[answered])
+        return visits
 
     @property
     def scale(self) -> float:
         """The unit of rewards: as given, or their root mean square; 1 while that is not known."""
         if self.unit is not None:
             return self.unit
-        return float(np.sqrt(self.squares / self.answers)) if self.squares > 0.0 else 1.0
+        return float(np.sqrt(self.sums.squares / self.answers)) if self.sums.squares > 0.0 else 1.0
 
     @property
     def mean(self) -> float:
         """The mean reward of an answer; half a unit before the first."""
-        return self.total / self.answers if self.answers else 0.5 * self.scale
+        return self.sums.total / self.answers if self.answers else 0.5 * self.scale
 
     def base(self) -> Floats:
         """Return the reward to be expected from slot j on, (J + 1,), at the mean recent rewards of each slot.
 
         The mean of all rewards counts as one more answer of every slot.
         """
-        return self._expected(self.recent)
+        return self._expected(np.clip(self.recent, *self.limits))
 
     def _expected(self, recent: Floats) -> Floats:
         there = np.isfinite(recent)
@@ -239,14 +292,33 @@ class RewardStatistics:
         large order does not decide; if these are equal, it is that of all rewards. While all rewards are equal,
         they do not say what can be earned: all of it.
         """
-        if self.squares * self.answers <= self.total**2 * (1.0 + EQUAL):
+        lowest, highest, total, squares = self.sums
+        if squares * self.answers <= total**2 * (1.0 + EQUAL):
             return 1.0
-        low, high, there = self.lowest, self.highest, self.recent[np.isfinite(self.recent)]
+        low, high, there = lowest, highest, self.recent[np.isfinite(self.recent)]
         if there.size:
             ends = np.quantile(there, [RARE_SHARE, 1.0 - RARE_SHARE], method="inverted_cdf")
             low, high = ends if ends[0] < ends[1] else (low, high)
         earned = self._expected(np.clip(self.recent, low, high))[0] / self.recent.shape[1]
         return float(min(max((high - earned) / (high - low), 0.0), 1.0))
+
+
+def limits_of(rewards: Floats) -> tuple[float, float]:
+    """Return between which limits rewards count as they are; those beyond count as the nearer limit.
+
+    A reward counts at most `REACH` times as far from the median as the third farthest of them all. So one or two
+    wild values teach what large rewards teach, and no more; what happens three times is no accident. Distances of
+    0 do not count: where nearly all rewards are 0, the first few others are believed.
+    """
+    if len(rewards) < ENOUGH:
+        return -np.inf, np.inf
+    median = float(np.median(rewards))
+    far = abs(rewards - median)
+    far = far[far > 0.0]
+    if len(far) < WILD:
+        return -np.inf, np.inf
+    reach = REACH * float(np.partition(far, -WILD)[-WILD])
+    return median - reach, median + reach
 
 
 class Chains:
@@ -289,25 +361,39 @@ class Chains:
         self.count += 1
         return a
 
-    def learn(self, visit: OpenVisit) -> None:
+    def learn(self, visit: OpenVisit, name: str) -> None:
         """Learn from a visit that has ended, with the next refresh.
 
         If many visits come without a refresh, one takes place here, so that they need not all be remembered.
         """
-        self.visits.append(visit)
-        for a, x in zip(visit.product, visit.x, strict=True):
-            self.products.shown[a] += 1
-            self.products.answers[a] += x != 0
+        self.visits.append(visit, name)
+        self.products.shown[visit.product] += 1
+        self.products.answers[visit.product] += np.array(visit.x) != 0
         self.statistics.add(visit)
         if self.visits.count > 2 * self.learning.remember:
             self.refresh()
+
+    def correct(self, i: int, visit: OpenVisit) -> None:
+        """Replace the answers of the visit at place i of those remembered. The prior is chosen anew."""
+        products, work = self.products, work_row(self.sizes.width)
+        more = np.array([x != 0 for x in visit.x], np.int64) - (np.array(self.visits.visit(i).x) != 0)
+        products.answers[visit.product] += more
+        self.statistics.answers += int(more.sum())
+        self.statistics.note(self.statistics.visits - self.visits.count + i, visit)
+        for sign in (-1.0, 1.0):
+            if i < self.taken:
+                add_grams(self.visits.arrays(), i, i + 1, sign, products.z, products.gram, products.dirty, *work)
+            self.visits.replace(i, visit)
+        self.ridges, self.sigma, self.tuned_at = START, 0.0, 0
+        products.dirty[:] = True
 
     def refresh(self) -> Draws:
         """Draw new samples of the posterior from all visits learned so far."""
         products = self.products.part(self.count)
         with one_thread():
             self._take_in(products)
-            visits, self.base = self.visits.arrays(), self.statistics.base()
+            visits = self.statistics.sum_up(self.visits.arrays())
+            self.base = self.statistics.base()
             self._extend_weights(products)
             self._tune(products, visits)
             L_shared = self._sample(products, visits)
@@ -345,7 +431,7 @@ class Chains:
             self.weight = np.concatenate([self.weight, new], axis=2)
 
     def _targets(self, products: ProductArrays, visits: VisitArrays, weight: Floats) -> Floats:
-        limits = self.statistics.lowest, self.statistics.highest
+        limits = self.statistics.sums[:2]
         return targets_of(visits, weight, self.base, products.z, products.offered, *limits)
 
     def _rights(self, products: ProductArrays, visits: VisitArrays, targets: Floats) -> Floats:
@@ -432,6 +518,7 @@ class Chains:
         answered = np.flatnonzero(visits.x[: visits.first[oldest]])
         for power, sums in enumerate(self.forgotten):
             np.add.at(sums, slots_of(visits)[answered], targets[0, answered] ** power)
+        self.statistics.forgotten = self.statistics.forgotten.with_rewards(visits.reward[answered])
         self.visits.drop(oldest)
         self.taken -= oldest
 

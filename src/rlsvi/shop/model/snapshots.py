@@ -11,7 +11,7 @@ import numpy as np
 from rlsvi.core import archive
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite
-from rlsvi.shop.model.learner import RECENT, Chains, ShopLearner
+from rlsvi.shop.model.learner import RECENT, Chains, RewardSums, ShopLearner
 from rlsvi.shop.model.regression import FACTORS, ProductArrays, Ridges, check_memory
 from rlsvi.shop.model.targets import NEVER, OpenVisit, VisitArrays
 from rlsvi.shop.settings import ShopSettings, fingerprint
@@ -19,7 +19,7 @@ from rlsvi.shop.settings import ShopSettings, fingerprint
 KIND = "shop learner"
 COUNTS = ("last", "ignored", "refreshed_at", "refreshed_event")
 CHAIN_COUNTS = ("count", "refreshes", "tuned_at", "taken")
-SUMS = ("visits", "answers", "lowest", "highest", "total", "squares")
+SEEN = ("visits", "answers")
 
 
 def save_learner(path: str | os.PathLike[str], learner: ShopLearner, shop: str = "") -> None:
@@ -34,7 +34,10 @@ def save_learner(path: str | os.PathLike[str], learner: ShopLearner, shop: str =
         "counts": {name: getattr(learner, name) for name in COUNTS},
         "last_at": learner.last_at,
         "chains": {name: getattr(chains, name) for name in CHAIN_COUNTS},
-        "statistics": {name: getattr(chains.statistics, name) for name in SUMS},
+        "statistics": {
+            **{name: getattr(chains.statistics, name) for name in SEEN},
+            **chains.statistics.forgotten._asdict(),
+        },
         "prior": [*chains.ridges, chains.sigma],
         "sampled": chains.weight.shape[2],
         "remembered": [chains.visits.count, chains.visits.rows],
@@ -42,6 +45,7 @@ def save_learner(path: str | os.PathLike[str], learner: ShopLearner, shop: str =
     products, visits = chains.products.part(chains.count), chains.visits.arrays()
     arrays = {name: array for name, array in products._asdict().items() if name not in FACTORS}
     arrays |= {f"visit_{name}": array for name, array in visits._asdict().items()}
+    arrays |= {"visit_keys": chains.visits.keys}
     arrays |= {name: getattr(chains, name) for name in ("weight", "beta", "base", "forgotten")}
     archive.write(path, header, {**arrays, "recent": chains.statistics.recent})
 
@@ -67,12 +71,12 @@ def _restore(learner: ShopLearner, header: dict[str, Any], file: Archive) -> Non
     for thing, names, part in (
         (learner, COUNTS, "counts"),
         (chains, CHAIN_COUNTS, "chains"),
-        (chains.statistics, SUMS[:2], "statistics"),
+        (chains.statistics, SEEN, "statistics"),
     ):
         for name in names:
             setattr(thing, name, _whole(header[part][name]))
-    for name in SUMS[2:]:
-        setattr(chains.statistics, name, float(finite(name, header["statistics"][name])))
+    sums = [float(finite(name, header["statistics"][name])) for name in RewardSums._fields]
+    chains.statistics.forgotten = RewardSums(*sums)
     learner.last_at = float(finite("last_at", header["last_at"]))
     own, shared, chains.sigma = (float(number) for number in finite("prior", header["prior"]))
     if not (own > 0 and shared > 0 and chains.sigma >= 0):
@@ -103,6 +107,7 @@ def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: A
     for name in ("beta", "base", "forgotten"):
         setattr(chains, name, file.take(name, getattr(chains, name).shape))
     chains.statistics.recent = file.take("recent", (RECENT, sizes.slots), finite=False)
+    with_keys = "visit_keys" in file
     chains.visits.load(
         VisitArrays(
             first=file.take_within("visit_first", (visits + 1,), np.int64, 0, rows),
@@ -111,8 +116,14 @@ def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: A
             x=file.take_within("visit_x", (rows,), np.int32, -1, 1),
             reward=file.take("visit_reward", (rows,)),
             when=file.take_within("visit_when", (rows,), np.int32, 1, NEVER),
-        )
+        ),
+        file.take("visit_keys", (visits,), np.int64) if with_keys else np.zeros(visits, np.int64),
     )
+    if not with_keys:  # an earlier version, whose sums are those of all visits
+        past, used = chains.statistics.forgotten, chains.visits.arrays()
+        _, _, total, squares = RewardSums().with_rewards(used.reward[used.x != 0])
+        past = past._replace(total=past.total - total, squares=max(past.squares - squares, 0.0))
+        chains.statistics.forgotten = past
     first = chains.visits.arrays().first
     lengths = np.diff(first)
     if first[0] != 0 or first[-1] != rows or (lengths < 0).any() or (lengths > sizes.slots).any():

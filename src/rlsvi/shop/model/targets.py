@@ -9,6 +9,7 @@ after the last slot, the target is the reward. A customer who left early is valu
 The maximum is taken over blocks of products, so that the effects of answers within a block fit into the cache.
 """
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -49,9 +50,13 @@ class OpenVisit:
         self.reward.append(0.0)
         self.when.append(NEVER)
 
-    def answer(self, row: int, reward: float, liked: bool) -> None:
-        """Record the answer to what slot `row` has shown."""
-        self.x[row], self.reward[row], self.when[row] = 1 if liked else -1, reward, len(self.product)
+    def answer(self, row: int, reward: float | None, liked: bool) -> None:
+        """Record the answer to what slot `row` has shown, or another one in its place; None withdraws it."""
+        if reward is None:
+            self.x[row], self.reward[row], self.when[row] = 0, 0.0, NEVER
+        else:
+            self.x[row], self.reward[row] = 1 if liked else -1, reward
+            self.when[row] = min(self.when[row], len(self.product))
 
     def settle(self, reward: float, liked: bool) -> None:
         """Give every slot without an answer this reward, of which nothing was known during the visit."""
@@ -66,13 +71,20 @@ class OpenVisit:
 
 
 class VisitLog:
-    """Visits that have ended, in arrays that grow by doubling."""
+    """Visits that have ended, in arrays that grow by doubling, and a number of 64 bits for the name of each."""
 
     _all: VisitArrays
+    _keys: Longs
 
     def __init__(self, customer: int) -> None:
         whole = np.zeros(0, np.int32)
-        self.load(VisitArrays(np.zeros(1, np.int64), np.zeros((0, customer)), whole, whole, np.zeros(0), whole))
+        empty = VisitArrays(np.zeros(1, np.int64), np.zeros((0, customer)), whole, whole, np.zeros(0), whole)
+        self.load(empty, np.zeros(0, np.int64))
+
+    @property
+    def keys(self) -> Longs:
+        """The numbers of names, (visits,); 0 where the name is not known."""
+        return self._keys[: self.count]
 
     @property
     def rows(self) -> int:
@@ -84,11 +96,29 @@ class VisitLog:
         used = [part[: self.rows] for part in self._all[2:]]
         return VisitArrays._make([self._all.first[: self.count + 1], self._all.customer[: self.count], *used])
 
-    def append(self, visit: OpenVisit) -> None:
+    def find(self, name: str) -> int | None:
+        """Return the place of a visit, None if it is not here."""
+        found = np.flatnonzero(self.keys == key_of(name))
+        return int(found[-1]) if found.size else None
+
+    def visit(self, i: int) -> OpenVisit:
+        """Return the visit at place i as it was when it ended."""
+        used = self.arrays()
+        rows = slice(used.first[i], used.first[i + 1])
+        return OpenVisit(used.customer[i].tolist(), 0.0, *(part[rows].tolist() for part in used[2:]))
+
+    def replace(self, i: int, visit: OpenVisit) -> None:
+        """Replace the answers of the visit at place i."""
+        begin, end = self._all.first[i : i + 2]
+        self._all.x[begin:end], self._all.reward[begin:end] = visit.x, visit.reward
+        self._all.when[begin:end] = visit.when
+
+    def append(self, visit: OpenVisit, name: str = "") -> None:
         """Append a visit."""
         i, begin, end = self.count, self.rows, self.rows + len(visit.product)
         self._all = VisitArrays._make(map(_with_room, self._all, (i + 2, i + 1, end, end, end, end)))
-        self._all.first[i + 1], self._all.customer[i] = end, visit.customer
+        self._keys = _with_room(self._keys, i + 1)
+        self._all.first[i + 1], self._all.customer[i], self._keys[i] = end, visit.customer, key_of(name)
         parts: list[Any] = list(self._all[2:])
         for part, values in zip(parts, (visit.product, visit.x, visit.reward, visit.when), strict=True):
             part[begin:end] = values
@@ -99,11 +129,16 @@ class VisitLog:
         used = self.arrays()
         kept = [part[used.first[oldest] :].copy() for part in used[2:]]
         first, customer = used.first[oldest:] - used.first[oldest], used.customer[oldest:].copy()
-        self.load(VisitArrays._make([first, customer, *kept]))
+        self.load(VisitArrays._make([first, customer, *kept]), self.keys[oldest:].copy())
 
-    def load(self, visits: VisitArrays) -> None:
+    def load(self, visits: VisitArrays, keys: Longs) -> None:
         """Replace all visits."""
-        self._all, self.count = visits, len(visits.customer)
+        self._all, self._keys, self.count = visits, keys, len(visits.customer)
+
+
+def key_of(name: str) -> int:
+    """Return the number of a visit's name."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 def _with_room(array: Any, length: int) -> Any:
@@ -116,14 +151,19 @@ def _with_room(array: Any, length: int) -> Any:
 
 
 @compiled
+def scrambled(key: Any, n: int) -> Any:
+    """Return 64 bits that look random: those of number n in the sequence of a key."""
+    word = key + np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+
+
+@compiled
 def sign_of(n: int, D: int) -> float:
     """Return the sign with which the answer to product n counts at its position n mod D of the history."""
     if n < D:
         return 1.0
-    word = np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return 1.0 if (word >> np.uint64(63)) == np.uint64(0) else -1.0
+    return 1.0 if (scrambled(np.uint64(0), n) >> np.uint64(63)) == np.uint64(0) else -1.0
 
 
 @compiled

@@ -128,7 +128,10 @@ def _add_visits(app: FastAPI) -> dict[str, Callable[[bytes], Awaitable[bytes]]]:
         return ENCODER.encode({"visit": asked.visit, "slot": slot, "products": products}).encode()
 
     async def feedback(body: bytes) -> bytes:
-        """Store the reward of a product. The same answer may be sent again, and counts once."""
+        """Store the reward of a product. The same answer may be sent again, and counts once.
+
+        With `correct`, the reward replaces the one that was told before, also after the end of the visit; null
+        withdraws it. Send the corrections of a product one after another."""
         await app.state.batcher.ask(Feedback.read(body))
         return STORED
 

@@ -449,6 +449,8 @@ def _visit(name: str, rows: list[Any], counts: "EventCounts") -> dict[str, Any]:
             names.add(row.product)
         if row.kind == "answered":
             rewards[row.product] = row.reward
+            if row.reward is None:  # it was withdrawn
+                del rewards[row.product]
         if not ended:
             total = math.fsum(rewards.values())
             if row.kind == "closed" and counts.unanswered is not None:
@@ -646,7 +648,7 @@ def _ended(new: sa.ColumnElement[bool], read: int, until: int, first: list[int])
 
     first : the events that added the first products. Before the second one, one answer is all there can be.
     """
-    kinds = events.c.kind.in_(["answered", "closed"])
+    kinds = sa.and_(events.c.kind.in_(["answered", "closed"]), events.c.correction == 0)
     named: sa.ColumnElement[bool] = sa.literal_column(OF_VISITS)
     touched = sa.select(events.c.visit).where(new, kinds).distinct()
     answers = _number(events.c.kind == "answered").over(partition_by=events.c.visit, order_by=events.c.id)
@@ -724,8 +726,10 @@ def _explored_rewards(new: sa.ColumnElement[bool], width: int, since: int) -> sa
     sums = map(sa.func.sum, (w, w * r, w * w, w * w * r, w * w * r * r))
     bucket, _ = _bucket(events.c.id, width, None)
     found = sa.select(bucket, seen.c.explored, *sums).select_from(events.join(seen, same))
-    where = new, events.c.id >= since, events.c.kind == "answered", named, seen.c.propensity > 0
-    return found.where(*where, seen.c.explored.is_not(None)).group_by(BUCKET[0], seen.c.explored)
+    where = new, events.c.id >= since, events.c.kind == "answered", events.c.correction == 0, named
+    return found.where(*where, seen.c.propensity > 0, seen.c.explored.is_not(None)).group_by(
+        BUCKET[0], seen.c.explored
+    )
 
 
 def _products(new: sa.ColumnElement[bool], width: int, served: int | None) -> sa.Executable:
@@ -734,7 +738,7 @@ def _products(new: sa.ColumnElement[bool], width: int, served: int | None) -> sa
     sums = (sa.func.coalesce(sa.func.sum(it), 0.0) for it in (events.c.reward, events.c.reward * events.c.reward))
     kinds = events.c.kind.in_(["recommended", "answered"])
     found = sa.select(*_bucket(events.c.id, width, served), events.c.product, shown, answers, *sums)
-    return found.where(new, kinds).group_by(*BUCKET, events.c.product)
+    return found.where(new, kinds, events.c.correction == 0).group_by(*BUCKET, events.c.product)
 
 
 def _catalogue(new: sa.ColumnElement[bool]) -> sa.Executable:
