@@ -384,7 +384,7 @@ class Chains:
             if i < self.taken:
                 add_grams(self.visits.arrays(), i, i + 1, sign, products.z, products.gram, products.dirty, *work)
             self.visits.replace(i, visit)
-        self.ridges, self.sigma, self.tuned_at = START, 0.0, 0
+        self.ridges, self.sigma, self.tuned_at = FIRST_RIDGES, 0.0, 0
         products.dirty[:] = True
 
     def refresh(self) -> Draws:
