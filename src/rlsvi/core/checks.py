@@ -60,9 +60,11 @@ def finite(name: str, values: Any) -> "Floats":
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number or an array of numbers, got {shown(values)}") from None
     except OverflowError:
-        raise ValueError(f"{name} must be finite, got more than {LARGEST:g}: clean the data") from None
+        raise ValueError(f"{name} must be finite, got more than {LARGEST:g}: replace or remove it") from None
     if not (np.abs(array) <= LARGEST).all():
-        raise ValueError(f"{name} must be finite, got NaN, infinity or more than {LARGEST:g}: clean the data")
+        raise ValueError(
+            f"{name} must be finite, got NaN, infinity or more than {LARGEST:g}: replace or remove it"
+        )
     return array
 
 
