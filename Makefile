@@ -17,7 +17,7 @@ paper: $(INSTALLED)
 	@$(BIN)/rlsvi paper --scale quick --out out/paper
 	@$(BIN)/rlsvi report out/paper
 
-# Lint, types and the tests that end soon; test-all runs the others. Two processes take the files in the order of
+# Lint, types and the quick tests; test-all runs the others. Two processes take the files in the order of
 # tests/conftest.py, each file as a whole. A single test: `pytest tests/test_x.py::test_y`.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 test: lint

@@ -1,4 +1,4 @@
-"""Two suites: `pytest` runs the tests that end soon (make test), `pytest --thorough` the others (make test-all).
+"""Two suites: `pytest` runs the quick tests (make test), `pytest --thorough` the others (make test-all).
 
 A test that is marked slow belongs to the second suite. One that uses the fixture `thorough` belongs to both, and
 tries more in the second. A test that is named (`pytest tests/test_x.py::test_y`) runs in any case.

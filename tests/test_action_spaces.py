@@ -262,7 +262,7 @@ REFUSED = {
     ),
     "five numbers": (
         Box(-1, 1, (5,)),
-        r"5 numbers, there is a grid of 1 to 4 numbers: .*Discretized\(env, choices",
+        r"5 numbers, but a grid of actions is made of 1 to 4 numbers only: .*Discretized\(env, choices",
     ),
     "no numbers": (Box(-1, 1, (0,)), "of 0 numbers"),
     "text": (Text(3), "offers no finite choice: .*TransformAction"),

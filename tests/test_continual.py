@@ -243,7 +243,7 @@ def test_the_fused_loop_does_not_go_on_where_an_environment_stands(tmp_path):
     agent.learn(FiniteMDPEnv(mdp, endless=True), steps=5)
     agent.save(tmp_path / "a")
     for it in (agent, rlsvi.load(tmp_path / "a")):
-        with pytest.raises(ValueError, match="stands there: go on with learn"):
+        with pytest.raises(ValueError, match="in the middle of a Gymnasium environment: go on with learn"):
             simulate_continual(it, mdp, 1)
         assert_same(state_of(it), state_of(agent))
 
@@ -269,7 +269,7 @@ def test_misuse_is_refused():
     agent.learn(RiverSwimEnv(4, None), steps=5)
     with pytest.raises(ValueError, match="cannot go on with"):
         agent.learn(RiverSwimEnv(5, None), steps=1)
-    with pytest.raises(ValueError, match="stands there: go on with learn"):
+    with pytest.raises(ValueError, match="in the middle of a Gymnasium environment: go on with learn"):
         simulate_continual(agent, river_swim(4), 5)
 
 

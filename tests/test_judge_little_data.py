@@ -271,3 +271,17 @@ def test_progress_is_shown_where_it_is_asked_for(capfd):
     for shown in (True, False, None):
         rlsvi.value_of(lambda s: [0.5, 0.5], halving(4), ONE_STATE, horizon=4, draws=50, progress=shown)
         assert ("judging" in capfd.readouterr().err) == (shown is True)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_intervals_are_cut_to_returns_that_are_possible(sign):
+    rng, rows = np.random.default_rng(0), []
+    for e in range(6):
+        x = rng.uniform(0, 3, 5)
+        rows += [(e, t, [x[t]], 0, sign * x[t], [x[t + 1]], False, t == 3) for t in range(4)]
+    found = rlsvi.value_of(lambda _: [0.5, 0.5], frame(rows), LINE, horizon=8).fitted
+    low, high = sorted([0.0, 8 * sign * max(abs(row[4]) for row in rows)])
+    assert low <= found.low < found.value < found.high <= high
+    assert 0.0 in found
+    many = rlsvi.value_of(lambda _: [0.5, 0.5], frame(rows), LINE, gamma=0.5).fitted
+    assert low / 4 <= many.low < many.high <= high / 4

@@ -106,8 +106,8 @@ REPORTED = by_name(
         lambda _: (0.9,),
         (50, 100, 200),
         random=0.04467,
-        why="A key, a door and a goal that move from episode to episode, seen in part: a picture that recurs, and "
-        "three things to do in order. 0.9 means the goal within 28 of 250 steps on average.",
+        why="A key, a door and a goal that move from episode to episode, and only a part is seen: a picture that "
+        "recurs, and three things to do in order. 0.9 means the goal within 28 of 250 steps on average.",
     ),
     Task(
         "MiniGrid-LavaGapS7",

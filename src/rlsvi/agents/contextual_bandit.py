@@ -229,7 +229,7 @@ def contextual_learn(mind: ContextualMind, table: Table, T: int, work: Workspace
 
 @remember.register(ContextualMind)
 def contextual_remember(mind: ContextualMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere, whose places form a table of their own."""
+    """Add the steps of an episode that was not played in the compiled loop, whose places form their own table."""
     features = FeatureTable(episode.phi.reshape((1, *episode.phi.shape)), episode.block)
     T = episode.actions.size
     for h in range(T):

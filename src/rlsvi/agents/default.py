@@ -32,8 +32,8 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     table. A time limit on an environment does not define periods. Other numbered observations, and texts, are
     learned by DiscountedPSRL, which samples a model. All others get TableOrFeatures, which learns likewise as long
     as observations recur, and otherwise continues with BoundedRLSVI and features; a text that is a part of them is
-    a category. If features cannot be made of such observations, or of so many or so large numbers, a warning says
-    so and the agent is DiscountedPSRL.
+    a category. If features cannot be made of such observations, or there are too many or too large numbers, a
+    warning says so and the agent is DiscountedPSRL.
 
     Actions may be Discrete; MultiDiscrete or MultiBinary; or a Box of up to four bounded numbers, of which the
     agent tries a grid. If there are more than 1,000 combinations, the agent is BoundedRLSVI with features, and

@@ -132,7 +132,7 @@ def thompson_learn(mind: ThompsonMind, table: Table, T: int, work: Workspace) ->
 
 @remember.register(ThompsonMind)
 def thompson_remember(mind: ThompsonMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere."""
+    """Count the successes in an episode that was not played in the compiled loop."""
     return count_rewards(mind, episode.actions, episode.rewards, episode.actions.size)
 
 

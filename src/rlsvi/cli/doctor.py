@@ -22,7 +22,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print it as JSO
 
     The doctor compiles a function, lets two small agents learn, and looks at the folder in which compiled code is
     kept and at the graphics card. The first time this takes up to a minute. If something is broken, it says what
-    to do about it, and the exit code is 1. Please send what it prints with a report of a fault.
+    to do about it, and the exit code is 1. If you report a bug, please include what it prints.
 
     Example: rlsvi doctor
     """

@@ -50,7 +50,7 @@ def fit(
         int | None,
         typer.Option(
             min=1,
-            help="Read so many rows at a time, such as 65536, if the log does not fit into memory;"
+            help="Read this many rows at a time, such as 65536, if the log does not fit into memory;"
             " for BoundedRLSVI, which is then the default, and with --env.",
         ),
     ] = None,

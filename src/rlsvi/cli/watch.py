@@ -95,8 +95,8 @@ def _mode(made: Made, gif: Path | None) -> tuple[str, float]:
         if mode in modes:
             return mode, speed
     advice = "; save an animation: --gif game.gif" if "rgb_array" in modes and gif is None else ""
-    offered = ", ".join(modes) or "nothing"
-    raise ValueError(f"{made.id} cannot be shown here as {' or '.join(wanted)}; it offers {offered}{advice}")
+    offered = f"its render modes are {', '.join(modes)}" if modes else "it has no render modes"
+    raise ValueError(f"{made.id} cannot be shown here as {' or '.join(wanted)}; {offered}{advice}")
 
 
 def _has_display() -> bool:

@@ -60,10 +60,12 @@ def finite(name: str, values: Any) -> "Floats":
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number or an array of numbers, got {shown(values)}") from None
     except OverflowError:
-        raise ValueError(f"{name} must be finite, got more than {LARGEST_NUMBER:g}: clean the data") from None
+        raise ValueError(
+            f"{name} must be finite, got more than {LARGEST_NUMBER:g}: replace or remove it"
+        ) from None
     if not (np.abs(array) <= LARGEST_NUMBER).all():
         raise ValueError(
-            f"{name} must be finite, got NaN, infinity or more than {LARGEST_NUMBER:g}: clean the data"
+            f"{name} must be finite, got NaN, infinity or more than {LARGEST_NUMBER:g}: replace or remove it"
         )
     return array
 

@@ -236,10 +236,11 @@ def sizes_of(space: spaces.MultiDiscrete | spaces.MultiBinary) -> tuple[tuple[in
 def _grid(space: spaces.Box) -> list[tuple[float, ...]]:
     """Return actions of a Box: a grid of up to two numbers, and a central composite design of up to four."""
     low, high = (np.asarray(bound, np.float64).ravel() for bound in (space.low, space.high))
-    n, listed = len(low), "list actions to choose among, as rlsvi.envs.Discretized(env, choices=[..])"
+    n, listed = len(low), "list the actions to choose from, as in rlsvi.envs.Discretized(env, choices=[..])"
     if not 1 <= n <= NUMBERS:
         raise ValueError(
-            f"env has the action space {space} of {n} numbers, there is a grid of 1 to {NUMBERS} numbers: {listed}"
+            f"env has the action space {space} of {n} numbers, but a grid of actions is made of 1 to {NUMBERS} "
+            f"numbers only: {listed}"
         )
     for i, (least, most) in enumerate(zip(low, high, strict=True)):
         if not max(abs(least), abs(most)) < UNBOUNDED:

@@ -196,7 +196,7 @@ def average_reward(mdp: FiniteMDP, tolerance: float = 1e-10) -> float:
         raise ValueError(f"tolerance must be at least 1e-14, the rounding, got {tolerance!r}")
     t = mdp.table
     if t.absorbing.any():
-        raise ValueError(f"{mdp.name} has absorbing states: episodes end there, and are no life without end")
+        raise ValueError(f"{mdp.name} has absorbing states, where episodes end: give an MDP without them")
     legal, rows = t.legal[0], np.repeat(np.arange(t.states * t.actions), np.diff(t.indptr))
     V = np.zeros(t.states)
     for _ in range(ROUNDS):

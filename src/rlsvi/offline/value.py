@@ -51,7 +51,9 @@ def value_of(
     the log would have gone on: only the horizon ends it.
 
     There are up to three estimates: fitted Q evaluation with the interval of its posterior, and, if the log has
-    propensities, weighted importance sampling and the doubly robust combination of both.
+    propensities, weighted importance sampling and the doubly robust combination of both. The interval of fitted Q
+    evaluation is cut to the returns that are possible: those of up to `horizon` rewards, each between the smallest
+    and the largest reward of the log.
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ def value_of(
         absent[FITTED] = why
         absent.setdefault(ROBUST, "it needs fitted Q evaluation")
     else:
-        estimates[FITTED] = interval_of(fitted, replay.log.episodes)
+        estimates[FITTED] = interval_of(problem, fitted)
     if weights is not None:
         if WEIGHTED not in absent:
             nothing = np.zeros(replay.log.episodes)
@@ -338,12 +340,13 @@ def _default_basis(problem: OffPolicyProblem) -> Any:
     return of(space, low=low, high=np.where(high > low, high, low + 1))
 
 
-def interval_of(fitted: Fitted, episodes: int) -> Interval:
-    """Return the value with its interval, which is unknown where it has no width for want of data."""
-    little = episodes < FEW_EPISODES or fitted.untried > 0
-    if little and fitted.high - fitted.low <= ROUNDING * abs(fitted.value):
+def interval_of(problem: OffPolicyProblem, fitted: Fitted) -> Interval:
+    """Return the value with its interval, cut to what is possible; unknown if it has no width for want of data."""
+    little = problem.log.episodes < FEW_EPISODES or fitted.untried > 0
+    width = fitted.high - fitted.low
+    if width == math.inf or (little and width <= ROUNDING * abs(fitted.value)):
         return Interval(fitted.value, -math.inf, math.inf)
-    return Interval(fitted.value, fitted.low, fitted.high)
+    return Interval(*np.clip(fitted[:3], *problem.possible).tolist())
 
 
 def divergence(problem: OffPolicyProblem, fitted: Fitted) -> str:

@@ -355,7 +355,7 @@ WRITTEN = "UPDATE shop_identity SET written_at = :at"
 def _select_visits(count: int) -> str:
     """Return the statement that selects the events of `count` visits, named v0, v1 and so on."""
     names = ", ".join(f":v{i}" for i in range(count))
-    # The condition of the index is repeated as it stands there: only so does SQLite know that it may use it.
+    # The condition is written exactly as in the index, because SQLite uses the index only then.
     return f"SELECT {ROW} FROM events WHERE visit <> '' AND visit IN ({names}) ORDER BY id"
 
 

@@ -153,7 +153,7 @@ class Recommender:
         among
             The products to choose from. If None, all that are offered.
         count
-            Return a list of so many products, for as many slots; fewer if no more slots or products are left.
+            Return a list of this many products, for as many slots; fewer if no more slots or products are left.
         slot
             The slot to fill, from 0. If it is filled already, what it was filled with is returned again.
 

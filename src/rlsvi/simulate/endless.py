@@ -78,7 +78,7 @@ def simulate_continual(
     learner = agent._learner = agent._learner or agent.new_learner(task, 0)
     here, A = learner.here(), table.actions
     if here is not None and not learner.walk.world.any():
-        raise ValueError("this agent has learned in a Gymnasium environment, and stands there: go on with learn")
+        raise ValueError("this agent is in the middle of a Gymnasium environment: go on with learn")
     agent._env = None
     state = np.array([-1 if here is None else here.observation])
     visited, actions = np.zeros(2, np.int64), np.zeros(1, np.int64)

@@ -377,7 +377,7 @@ def make_agent(name: str, given: Any, env: Any, seed: int) -> Any:
 
 
 def _check_clone(name: str, agent: Any) -> None:
-    """Raise an error if a clone would behave otherwise than the agent."""
+    """Raise an error if a clone would not behave like the agent."""
     if isinstance(agent, Agent) and (lost := replaced(agent)):
         raise TypeError(
             f"agents[{shown(name)}] has methods of its own, {', '.join(lost)}, that its clones would not have: "
@@ -534,7 +534,7 @@ def _layers(env: Env) -> Iterator[Env]:
 
 
 def _changed(env: Env, made: Env) -> list[str]:
-    """Return the attributes with plain values that an environment has otherwise than one that was just made.
+    """Return the attributes with plain values that differ between an environment and one that was just made.
 
     Those that are None there, as they are set by reset, do not count.
     """

@@ -165,7 +165,7 @@ def incremental_learn(mind: Any, table: Table, T: int, work: Workspace) -> bool:
 
 @remember.register(IncrementalMind)
 def incremental_remember(mind: Any, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere; `episode.rewards` is overwritten with the targets."""
+    """Forget, then add an episode that was not played in the compiled loop; its rewards become the targets."""
     T = episode.actions.size
     for h in range(1, episode.rows.size):
         phi, block = episode.phi[h], episode.block[h]

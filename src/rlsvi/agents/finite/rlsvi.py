@@ -615,7 +615,7 @@ def finite_learn(mind: Any, table: Table, T: int, work: Workspace) -> bool:
 
 @remember.register(FiniteMind)
 def finite_remember(mind: Any, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere."""
+    """Add an episode that was not played in the compiled loop, and its new states."""
     episode_rows(mind, episode, work)
     T = episode.actions.size
     goes_on, scratch = episode.goes_on, work.scratch
@@ -679,7 +679,7 @@ def known_row(mind: Any, h: int, s: int, legal: Bools) -> int:
 
 @compiled
 def episode_rows(mind: Any, episode: Episode, work: Workspace) -> None:
-    """The same for an episode played elsewhere."""
+    """Set `work.visited` to the rows of an episode that was not played in the compiled loop, adding new ones."""
     for h in range(episode.rows.size):
         row = episode.rows[h]
         if row < 0:

@@ -56,8 +56,8 @@ class DiscountedPSRL(Agent):
 
     Observations may be of any kind: numbered, arrays, pictures, text, or tuples and dictionaries of these. Equal
     observations are one state. Each step is learned from at once. `alpha`, the weight of outcomes not seen yet,
-    follows the evidence of how often something new came after so many visits: where nothing is random, or where
-    all that can happen has happened, it falls, and only what was never tried is tried.
+    follows the evidence of how often something new came after one visit, two visits and so on: where nothing is
+    random, or where all that can happen has happened, it falls, and only what was never tried is tried.
 
     Parameters
     ----------

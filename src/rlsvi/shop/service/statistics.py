@@ -47,7 +47,7 @@ OF_VISITS = "visit <> ''"  # as the index of visits has it: only so does SQLite 
 
 @dataclass(frozen=True)
 class Bucket:
-    """RewardSums over consecutive events.
+    """Sums over consecutive events, from which the page draws a curve.
 
     Attributes
     ----------
