@@ -30,6 +30,7 @@ set -eu
 source {state}
 pip() {{ :; }}  # what it would install is there, or cannot be imported
 make() {{ :; }}
+git() {{ mkdir -p rlsvi; }}  # a clone
 rlsvi() {{  # a service goes on in the background
     if [ "$1" = serve ]; then
         command rlsvi "$@" &

@@ -2,16 +2,18 @@
 
 import io
 import re
+import subprocess
 import time
 from types import SimpleNamespace
 
 import pytest
+from PIL import Image
 from rich.console import Console
 from typer.testing import CliRunner
 
 from rlsvi.cli import app, tour
 from rlsvi.cli.tour import AtRandom, Exhibit, Guide, page
-from test_report_browser import BROWSER, PHONE, SIZE, WINDOW, seen
+from test_report_browser import BROWSER, FLAGS, PHONE, SIZE, WINDOW, seen
 
 
 def claim(**changes):
@@ -97,6 +99,18 @@ def test_the_page_fits_and_its_first_picture_is_on_the_first_screen(tmp_path, si
     (wide, fits, _), bottom = seen(tmp_path / "index.html", tmp_path, size, [SIZE, picture])
     assert wide == fits
     assert bottom < size[1]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed")
+def test_pictures_are_dark_in_the_dark_theme(tmp_path):
+    paper = b'<rect width="400" height="300" fill="#fff"/>'
+    sketch = b'<svg xmlns="http://www.w3.org/2000/svg" width="400" height="300">%s</svg>' % paper
+    (tmp_path / "index.html").write_text(page([Exhibit("one", "A chart", "It learns.", "x = 1", sketch)], [], ""))
+    flags = ["--blink-settings=preferredColorScheme=0", f"--screenshot={tmp_path / 'dark.png'}"]
+    command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={tmp_path}", (tmp_path / "index.html").as_uri()]
+    subprocess.run(command, capture_output=True, timeout=300, check=True)
+    with Image.open(tmp_path / "dark.png") as picture:
+        assert sum(picture.convert("L").histogram()[128:]) < 0.1 * picture.width * picture.height  # texts alone
 
 
 # ---- the stops --------------------------------------------------------------------------------------------

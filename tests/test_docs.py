@@ -6,16 +6,16 @@ import re
 import subprocess
 import sys
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from urllib.parse import quote
 
 import pytest
 
 import rlsvi
 from pages import HOUSE
-from test_report_browser import BROWSER, dumped
+from test_report_browser import BROWSER, WINDOW, seen
 
 DOCS = HOUSE / "docs"
 PAGES = sorted(path.relative_to(HOUSE).as_posix() for path in DOCS.rglob("*.md"))
+NOTEBOOKS = [f"docs/examples/{path.stem}.md" for path in (HOUSE / "examples").glob("*.ipynb")]  # while it is built
 USE, REPRODUCTION = (HOUSE / "mkdocs.yml").read_text().partition("\nnav:\n")[2].split("\n  - Reproduction:")
 
 
@@ -95,7 +95,7 @@ def test_what_is_described_exists(name):
 
 
 def test_every_page_is_in_the_navigation_and_every_entry_exists():
-    assert sorted(entries(USE) + entries(REPRODUCTION)) == PAGES
+    assert sorted(entries(USE) + entries(REPRODUCTION)) == sorted(PAGES + NOTEBOOKS)
 
 
 def anchors(page):
@@ -128,8 +128,20 @@ def test_files_and_what_they_are_said_to_hold_exist(page):
             assert re.search(rf"\b{name}\b", found.read_text()), f"{page} says that {file} has {name}"
 
 
-def test_keywords_belong_to_pages_that_the_search_finds():
-    assert {f"docs/{page}" for page in hooks.KEYWORDS} <= {*PAGES} - RESEARCH
+def test_a_notebook_is_a_page_with_its_outputs_and_its_file():
+    shown = [
+        {"output_type": "stream", "text": ["a\n", "b\n"]},
+        {"output_type": "execute_result", "data": {"text/plain": ["x"], "text/html": ["<table></table>"]}},
+        {"output_type": "display_data", "data": {"text/plain": ["Figure"], "image/png": "AAAA"}},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "\n", "Words."]},
+        {"cell_type": "code", "source": ["x = 1"], "outputs": shown},
+    ]
+    page = hooks.notebook_page({"cells": cells}, "mine.ipynb")
+    assert page.startswith("# Title\n\n[Download this notebook](mine.ipynb){ download }\n\nWords.")
+    order = ["```python\nx = 1\n```", "```text\na\nb\n```", "<table></table>", "data:image/png;base64,AAAA"]
+    assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
 
 
 @pytest.fixture(scope="module")
@@ -157,30 +169,116 @@ def test_the_site_needs_no_network(site):
 def test_the_search_knows_all_pages_but_those_of_research(site):
     index = json.loads((site / "search" / "search_index.json").read_text())["docs"]
     found = {entry["location"].partition("#")[0].replace(".html", ".md") for entry in index}
-    assert {f"docs/{page}" for page in found} == {*PAGES} - RESEARCH
+    assert {f"docs/{page}" for page in found} == {*PAGES, *NOTEBOOKS} - RESEARCH
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed")
-@pytest.mark.parametrize(
-    ("words", "page"),
-    {
-        "own environment": "tutorials/own-environment",
-        "save": "tutorials/first-agent",
-        "continuous actions": "practice",
-        "seed": "tutorials/first-agent",
-        "callback": "how-to/callbacks",
-        "GPU": "how-to/graphics-card",
-        "log": "how-to/logged-data",
-        "recommend": "shop",
-        "custom features": "tutorials/own-basis",
-        "why is it slow": "quick-start",
-    }.items(),
-)
-def test_what_people_look_for_is_found_first(words, page, site, tmp_path):
-    """The search runs in the browser, on pages opened from disk."""
-    document = dumped(f"{(site / 'index.html').as_uri()}?q={quote(words)}", tmp_path)
-    hits = re.findall(r'href="([^"?]+)\?h=[^"]*" class="md-search-result__link"', document)
-    if not hits and "Type to start searching" in document:
-        pytest.skip(f"{BROWSER} cannot run the search of a page in {site}")
-    assert hits[0] == (site / f"{page}.html").as_uri()
+@pytest.mark.parametrize("path", sorted((HOUSE / "examples").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_can_be_read_and_downloaded(path, site):
+    page = (site / "examples" / f"{path.stem}.html").read_text()
+    outputs = [it for cell in json.loads(path.read_text())["cells"] for it in cell.get("outputs", [])]
+    assert page.count("data:image/png") == sum("image/png" in it.get("data", {}) for it in outputs) > 0
+    assert page.count("<table") == sum("text/html" in it.get("data", {}) for it in outputs) > 0
+    assert f'href="{path.name}"' in page
+    assert (site / "examples" / path.name).read_bytes() == path.read_bytes()
+    assert f'href="examples/{path.stem}.html"' in (site / "index.html").read_text()
+
+
+@pytest.mark.slow
+def test_the_page_for_missing_pages_has_a_style_in_any_folder(site):
+    """A host may keep the site in a folder, and shows this page for addresses in folders of the site."""
+    page = (site / "404.html").read_text()
+    assert "<style>" in page
+    addresses = re.findall(r'(?:href|src)="([^"]+)"', page)
+    links = [address for address in addresses if not address.startswith("$")]
+    assert links
+    assert all((site / link).is_file() for link in links)
+
+
+in_browser = pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed")
+
+
+@pytest.mark.slow
+@in_browser
+def test_the_page_for_missing_pages_leads_home(site, tmp_path):
+    page = site / "how-to" / "missing.html"
+    page.write_bytes((site / "404.html").read_bytes())
+    home = "(d) => d.querySelector('a').href"
+    assert seen(page, tmp_path, WINDOW, [home]) == [(site / "index.html").as_uri()]
+    page.unlink()
+
+
+@pytest.mark.slow
+@in_browser
+@pytest.mark.parametrize("width", [1280, 1440])
+@pytest.mark.parametrize("page", ["gallery/compare-with-ppo", "gallery/own-queue", "examples/recommendations"])
+def test_the_longest_programs_are_not_clipped(page, width, site, tmp_path):
+    hidden = "(d) => [...d.querySelectorAll('pre > code')].map((it) => it.scrollWidth - it.clientWidth)"
+    (found,) = seen(site / f"{page}.html", tmp_path, (width, 900), [hidden])
+    assert found
+    assert max(found) == 0
+
+
+@pytest.mark.slow
+@in_browser
+def test_a_phone_shows_the_results_of_the_table_of_practice(site, tmp_path):
+    edges = """(d) => [...d.querySelectorAll('table')]
+      .filter((it) => it.textContent.includes('MountainCar-v0'))
+      .map((it) => [...it.rows[0].cells].map((cell) => [cell.textContent, cell.getBoundingClientRect().right]))"""
+    (tables,) = seen(site / "practice.html", tmp_path, (390, 844), [edges])
+    shown = [{name for name, right in columns if right <= 390} for columns in tables]
+    assert {"median", "worst seed", "aim"} <= shown[0]
+    assert {"rlsvi", "PPO, tuned", "DQN, tuned", "SAC, tuned"} <= shown[1]
+
+
+SEARCHES = {  # what people look for, and the page that answers
+    "own environment": "tutorials/own-environment",
+    "save": "quick-start",
+    "continuous actions": "practice",
+    "seed": "tutorials/first-agent",
+    "callback": "how-to/callbacks",
+    "GPU": "how-to/graphics-card",
+    "log": "how-to/logged-data",
+    "recommend": "shop",
+    "custom features": "tutorials/own-basis",
+    "why is it slow": "quick-start",
+    "hyperparameter": "how-to/wandb-and-optuna",
+    "tuning": "how-to/wandb-and-optuna",
+    "logging": "how-to/callbacks",
+    "parallel": "studies",
+    "reproducibility": "studies",
+    "Atari": "how-to/coming-from",
+    "video": "how-to/coming-from",
+    "VecEnv": "how-to/coming-from",
+    "W&B": "how-to/wandb-and-optuna",
+    "vectorized environments": "interoperability",
+    "checkpoint": "how-to/callbacks",
+    "normalize": "how-to/coming-from",
+}
+
+
+@pytest.fixture(scope="module")
+def first_hits(site, tmp_path_factory):
+    """The first page that the search of the site finds for each of SEARCHES, in a page opened from disk."""
+    ask = """async (d, w) => {
+      const query = d.querySelector("[data-md-component=search-query]"), found = {};
+      const pause = (wait) => new Promise((done) => setTimeout(done, wait));
+      await pause(1000);
+      for (const words of WORDS) {
+        query.value = words;
+        query.dispatchEvent(new w.KeyboardEvent("keyup"));
+        await pause(100);
+        found[words] = d.querySelector(".md-search-result__link")?.href;
+      }
+      return found;
+    }""".replace("WORDS", json.dumps(list(SEARCHES)))
+    (found,) = seen(site / "index.html", tmp_path_factory.mktemp("browser"), WINDOW, [ask], "?q=rlsvi")
+    return found
+
+
+@pytest.mark.slow
+@in_browser
+@pytest.mark.parametrize(("words", "page"), SEARCHES.items())
+def test_what_people_look_for_is_found_first(words, page, first_hits, site):
+    assert words in first_hits, "nothing is found"
+    assert first_hits[words].partition("?")[0] == (site / f"{page}.html").as_uri()

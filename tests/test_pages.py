@@ -110,7 +110,7 @@ def named(text):
     for several in re.findall(r"pip install \"\.\[([\w,-]+)\]\"", text):
         found += [requirement for extra in several.split(",") for requirement in extras[extra]]
     for line in re.findall(r"pip install ([^`\n#]+)", text):
-        found += [word for word in shlex.split(line) if not word.startswith(".")]
+        found += [word for word in shlex.split(line) if not word.startswith((".", "-", "git+"))]
     return [Requirement(requirement) for requirement in found]
 
 

@@ -73,7 +73,7 @@ def seen(report, profile, size, steps, fragment="", sandbox=""):
 onload = async () => {{
   const found = [], frame = document.querySelector("iframe").contentWindow;
   for (const step of [{",".join(steps)}]) {{
-    found.push(step(frame.document, frame));
+    found.push(await step(frame.document, frame));
     await new Promise((done) => setTimeout(done, 200));
   }}
   document.querySelector("pre").textContent = JSON.stringify(found);

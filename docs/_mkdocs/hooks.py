@@ -19,16 +19,7 @@ EXPORTS = {  # by page: the module that offers what is described there, and the 
     "reference/problems.md": ("rlsvi.problems", None),
 }
 RESEARCH = "Reproduction"  # the section of the navigation whose pages the search leaves out
-KEYWORDS = {  # by page: the words for which the search finds it first
-    "how-to/callbacks.md": ["callback"],
-    "how-to/graphics-card.md": ["GPU", "CUDA"],
-    "how-to/logged-data.md": ["log"],
-    "practice.md": ["continuous actions"],
-    "shop.md": ["recommend"],
-    "tutorials/first-agent.md": ["save", "load", "seed"],
-    "tutorials/own-basis.md": ["custom features"],
-    "tutorials/own-environment.md": ["own environment", "custom environment"],
-}
+BOOST = {"changelog.md": 0.01, "examples": 0.5, "reference": 0.02}  # by page or folder: guides are found first
 CODE_OR_MATH = re.compile(r"(```.*?^```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL | re.MULTILINE)
 
 
@@ -57,9 +48,7 @@ def search_settings(page: str, sections: list[str]) -> dict[str, Any]:
     """What the search plugin of the theme reads in the head of a page, given the sections that the page is in."""
     if RESEARCH in sections:
         return {"search": {"exclude": True}}
-    if page == "changelog.md":
-        return {"search": {"boost": 0.1}}
-    return {"tags": KEYWORDS[page]} if page in KEYWORDS else {}
+    return {"search": {"boost": BOOST.get(page.partition("/")[0], 1)}}
 
 
 def notebook_page(notebook: dict[str, Any], name: str) -> str:
