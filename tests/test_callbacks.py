@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 
 import gymnasium as gym
 import numpy as np
@@ -203,12 +204,46 @@ class Corridor(gym.Env):
         return self.at, float(action), self.at == 2, False, {}
 
 
-def test_an_environment_that_cannot_be_made_again_is_given():
+def test_an_environment_made_by_hand_is_copied_and_not_disturbed(tmp_path):
+    class Noisy(gym.ObservationWrapper):
+        """Gymnasium cannot make it again, and it draws a number for each observation."""
+
+        def observation(self, observation):
+            return min(observation + int(self.np_random.integers(2)), 2)
+
+    bare = gym.make("rlsvi/Chain-v0", length=3)
+    for make in (lambda: Noisy(Corridor()), lambda: Noisy(bare)):
+        evaluate, env, other = Evaluate(1, episodes=3), make(), make()
+        found = everything(agent().learn(env, episodes=5, on_episode=evaluate), tmp_path)
+        assert len(evaluate.results) == 5
+        assert_equal(everything(agent().learn(other, episodes=5), tmp_path), found)
+    unseeded, copy = Corridor(), Corridor()
+    unseeded.reset(seed=1)
+    copy.reset(seed=1)
+    Evaluate(1).begin(agent(), unseeded)
+    assert unseeded.np_random.bit_generator.state == copy.np_random.bit_generator.state
+
+
+class Locked(Corridor):
+    """Cannot be copied."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+class Same(Corridor):
+    """Has one copy only, itself."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def test_an_environment_that_cannot_be_copied_is_given():
     found = agent()
-    with pytest.raises(ValueError, match="give one as evaluation_env="):
-        found.learn(Corridor(), episodes=2, evaluate_every=1)
+    for env in (Locked(), Same()):
+        with pytest.raises(TypeError, match=r"^env is an environment .*: give a second one .* evaluation_env="):
+            found.learn(env, episodes=2, evaluate_every=1)
     assert found.episodes == 0
-    env = Corridor()
     with pytest.raises(ValueError, match="make a second one"):
         found.learn(env, episodes=2, evaluate_every=1, evaluation_env=env)
     for other in (lake(), gym.make("CartPole-v1")):

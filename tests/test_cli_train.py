@@ -110,6 +110,48 @@ def test_train_as_json_with_arguments_of_the_agent():
     assert agent.basis == rlsvi.bases.Tabular()
 
 
+def test_the_file_names_the_version_that_was_trained():
+    made = run(
+        "train", "rlsvi/Chain", "--env-arg", "length=4", "--episodes", 2, "--evaluate", 0, "--out", "a.rlsvi"
+    )
+    assert made.exit_code == 0, made.stderr
+    assert rlsvi.load("a.rlsvi").environment == Made("rlsvi/Chain-v0", {"length": 4})
+    for again in (
+        ("evaluate", "a.rlsvi", "--episodes", 1),
+        ("evaluate", "a.rlsvi", "--episodes", 1, "--env", "rlsvi/Chain"),
+        ("train", "rlsvi/Chain", "--resume", "a.rlsvi", "--episodes", 1, "--evaluate", 0, "--out", "b.rlsvi"),
+        ("watch", "a.rlsvi", "--gif", "a.gif"),
+    ):
+        found = run(*again)
+        assert found.exit_code == 0, found.stderr
+    assert rlsvi.load("b.rlsvi").environment.arguments == {"length": 4}
+
+
+def test_a_class_or_a_function_of_a_module_is_an_environment():
+    module = MODULE.partition("gym.register")[0].replace('["ansi"]', '["ansi"], "render_fps": 8')
+    Path("walks.py").write_text(f"{module}def seven(): return gym.wrappers.TimeLimit(Walk(), 7)\nnumber = 3\n")
+    for name in ("walks:Walker", "walks:number"):
+        assert "names walks:" in run("train", name).stderr
+    args = ("--episodes", 3, "--evaluate", 2, "--evaluate-every", 1, "--max-episode-steps", 2)
+    for name, file in (("walks:Walk", "walks-Walk.rlsvi"), ("walks:seven", "walks-seven.rlsvi")):
+        result = run("train", name, *args)
+        assert result.exit_code == 0, result.stderr
+        assert rlsvi.load(file).environment == Made(name, {}, 2)
+        assert "name it with --env" in run("evaluate", file).stderr
+        again = run("evaluate", file, "--env", name, "--episodes", 2)
+        assert again.exit_code == 0, again.stderr
+        assert result.stdout in again.stdout, "in the same environment, of two steps"
+    assert run("watch", "walks-Walk.rlsvi", "--env", "walks:Walk").exit_code == 0
+    assert "did you mean fails" in run("train", "walks:Walk", "--env-arg", "fail=3", "--out", "x.rlsvi").stderr
+
+
+def test_a_horizon_shorter_than_the_episodes_is_evaluated():
+    args = ("--agent", "psrl", "--agent-arg", "horizon=3", "--episodes", 2, "--evaluate", 2, "--json")
+    result = run("train", "rlsvi/Chain-v0", *args)
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["evaluation"]["steps"] == 6
+
+
 def test_training_goes_on():
     whole = run("train", "walks:Walk-v0", "--episodes", 5, "--evaluate", 0, "--out", "whole", "--quiet")
     half = run("train", "walks:Walk-v0", "--episodes", 2, "--evaluate", 0, "--out", "half", "--quiet")

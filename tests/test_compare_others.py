@@ -368,7 +368,7 @@ def test_a_problem_that_cannot_be_played_is_named(problem, error, message):
 def test_an_environment_that_cannot_be_copied_needs_a_function():
     env = Corridor()
     env.lock = __import__("threading").Lock()
-    with pytest.raises(TypeError, match=r"cannot be copied for each run .*: pass a function that makes"):
+    with pytest.raises(TypeError, match=r"cannot be copied .*: pass a function that makes"):
         small({"Q": QLearning}, env)
 
 

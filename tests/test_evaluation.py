@@ -2,6 +2,7 @@
 
 import gymnasium as gym
 import numpy as np
+import polars as pl
 import pytest
 
 import rlsvi
@@ -79,3 +80,28 @@ def test_what_is_printed():
 def test_bad_arguments_are_named(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         rlsvi.evaluate(Player(), Count(), **wrong)
+
+
+def test_none_is_random_play_and_a_function_plays_as_in_a_recording():
+    env = gym.make("FrozenLake-v1", is_slippery=False)
+    log = rlsvi.record(env, episodes=30, seed=3)
+    recorded = log.group_by("episode", maintain_order=True).agg(pl.col("reward").sum())["reward"].to_list()
+    assert rlsvi.evaluate(None, env, 30, seed=3).returns.tolist() == recorded
+    path = {0: 2, 1: 2, 2: 1, 6: 1, 10: 1, 14: 2}
+    assert rlsvi.evaluate(path.get, env, 2).returns.tolist() == [1.0, 1.0]
+    assert rlsvi.evaluate(lambda s: [0.0, 1.0], Count(), 2).steps == 6, "it may return probabilities"
+    assert rlsvi.evaluate(None, Count(), 9, limit=1).steps == 9, "only the legal action is played"
+
+
+@pytest.mark.parametrize("wrong", [3, rlsvi.RLSVI, lambda: 0])
+def test_what_cannot_play_is_named(wrong):
+    with pytest.raises(TypeError, match=r"^agent must be"):
+        rlsvi.evaluate(wrong, Count(), 2)
+
+
+def test_an_agent_plays_as_many_periods_as_it_knows():
+    env = gym.make("rlsvi/Chain-v0", length=9)
+    agent = rlsvi.PSRL(horizon=4, seed=0).learn(env, 3, evaluate_every=1)
+    found = rlsvi.evaluate(agent, env, 2)
+    assert (found.steps, found.cut) == (8, 2)
+    assert rlsvi.record(env, agent, 2).height == 8

@@ -317,3 +317,11 @@ def test_a_basis_of_the_users_own_is_not_asked_about_observations_that_never_occ
     env = TransformObservation(Anything(THREE), lambda x: np.abs(x) + 1, Box(0, 2, (3,)))
     agent = rlsvi.agent_for(env, seed=0, basis=rlsvi.bases.StateFeatures(logarithm))
     assert agent.learn(env, episodes=1).episodes == 1
+
+
+def test_the_id_of_an_environment_will_do():
+    assert repr(rlsvi.agent_for("CartPole-v1", seed=3)) == repr(
+        rlsvi.agent_for(gymnasium.make("CartPole-v1"), seed=3)
+    )
+    with pytest.raises(ValueError, match="did you mean CartPole-v1"):
+        rlsvi.agent_for("CartPoel-v1")

@@ -529,7 +529,7 @@ class Agent:
             Play fresh episodes on the posterior mean, without learning, whenever the number of episodes learned
             from is a multiple of this: short for `callbacks.Evaluate`.
         evaluation_env
-            The environment to evaluate in. If None, one like `env` is made from `env.spec`.
+            The environment to evaluate in. If None, one like `env` is made from `env.spec`, or `env` is copied.
         keep_best
             A file that the agent is saved to whenever an evaluation is better than all before.
         checkpoint_every, checkpoint

@@ -1,6 +1,7 @@
 """The default agent for an environment."""
 
 import warnings
+from contextlib import closing, nullcontext
 from copy import deepcopy
 from inspect import signature
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from rlsvi.bases.layout import TableOnlyError, layout_of
 from rlsvi.bases.observed import MOST_NUMBERS
 from rlsvi.core.checks import instead
 from rlsvi.envs.actions import Parts, choices_of
+from rlsvi.envs.description import Made
 from rlsvi.envs.task import check_env
 
 ACTIONS = 1000  # the largest number of actions that have a block of features each
@@ -24,7 +26,7 @@ Kind = TypeVar("Kind", bound=Agent)
 Default = RLSVI | DiscountedPSRL | TableOrFeatures | BoundedRLSVI
 
 
-def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
+def agent_for(env: Env[Any, Any] | str, **arguments: Any) -> Default:
     """Return an agent that suits an environment and has learned nothing yet.
 
     The choice depends on the observations. If they are numbered and the environment itself defines the number of
@@ -42,7 +44,7 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     Parameters
     ----------
     env
-        A Gymnasium environment. What the agent could not learn is refused here, with a remedy.
+        A Gymnasium environment, or the id of one. What the agent could not learn is refused here, with a remedy.
     **arguments
         Arguments of the agent, such as `seed`. If the agent chosen does not take them, it is BoundedRLSVI.
 
@@ -57,8 +59,9 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     >>> rlsvi.agent_for(gymnasium.make("CartPole-v1"), seed=0)
     TableOrFeatures(gamma=0.99, seed=0)
     """
-    check_env(env)
-    return preflight(_choice(env, **arguments), env)
+    with closing(Made(env, {}).make()) if isinstance(env, str) else nullcontext(env) as made:
+        check_env(made)
+        return preflight(_choice(made, **arguments), made)
 
 
 def _choice(env: Env[Any, Any], **arguments: Any) -> Default:

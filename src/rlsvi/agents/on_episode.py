@@ -3,7 +3,7 @@
 import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from gymnasium import Env
 from rlsvi.agents.files import load_like
 from rlsvi.core.archive import checked_target
 from rlsvi.core.checks import shown, whole
+from rlsvi.envs.description import copied_env
 from rlsvi.envs.task import play_episodes
 
 Numbers = dict[str, float]
@@ -85,7 +86,7 @@ class Evaluate(Callback):
         The number of episodes of learning between evaluations.
     env
         The environment to evaluate in, not the one that the agent learns in. If None, another one is made from its
-        `spec`, with the same wrappers.
+        `spec`, with the same wrappers, or where it has none, a copy of it (`copy.deepcopy`) is played.
     episodes
         The number of fresh episodes of an evaluation.
     seed
@@ -179,19 +180,16 @@ class Evaluate(Callback):
 
 
 def _second_env(env: Env[Any, Any]) -> Env[Any, Any]:
-    """Return a second environment like `env`, made from its spec, which shows nothing."""
-    spec, why = env.spec, "it was not made by gymnasium.make, or a wrapper cannot be made again"
-    if spec is not None:
-        spec = copy.copy(spec)
+    """Return a second environment like `env`, made from its spec or else a copy, which shows nothing."""
+    if env.spec is not None:
+        spec = copy.copy(env.spec)
         spec.kwargs = {name: value for name, value in spec.kwargs.items() if name != "render_mode"}
-        try:
+        with suppress(Exception):  # of Gymnasium, or of any environment or wrapper that cannot be made again
             return gymnasium.make(spec)
-        except Exception as error:  # of Gymnasium, or of any environment or wrapper
-            why = str(error)
-    raise ValueError(
-        f"cannot make a second environment like env to evaluate in ({why}): give one as evaluation_env=, or as "
-        "rlsvi.callbacks.Evaluate(every, env)"
-    )
+    give = "give a second one to evaluate in, as evaluation_env= or as rlsvi.callbacks.Evaluate(every, env)"
+    copied = copied_env("env", env, give)
+    copied.unwrapped.render_mode = None
+    return copied
 
 
 class Checkpoint(Callback):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.names import arguments_of, imported_module
+from rlsvi.cli.names import arguments_of, found_in_module, imported_module, is_in_module
 from rlsvi.core.files import file_instead
 
 if TYPE_CHECKING:
@@ -45,11 +45,20 @@ def named(
     choices: int | None = None,
     option: str = "--env",
 ) -> "Made":
-    """The environment that the user has named; the module of `module:Env-v0` may be in the current folder."""
-    from rlsvi.envs.description import Made
+    """The environment that the user has named, in its newest version unless the id says which.
+
+    The module of module:Env-v0, or of module:MyEnv, may be in the current folder.
+    """
+    import gymnasium
+
+    from rlsvi.envs.description import Made, versioned
 
     if ":" in id:
         imported_module(id, option)
+    id = versioned(id)
+    own = is_in_module(id) and id.partition(":")[2] not in gymnasium.registry
+    if own and not callable(found_in_module(id, option)):
+        raise ValueError(f"{option} names {id}, which makes no environment: name a class or a function")
     return Made(id, arguments_of(pairs), max_episode_steps, choices)
 
 
@@ -84,9 +93,10 @@ def remembered(
     made = agent.environment
     if made is None and env is None:
         raise ValueError(f"{path} does not tell in which environment its agent has learned: name it with --env ID")
-    if env is not None and (made is None or made.id != env):
-        choices = made.choices if made else None
-        return named(env, pairs, max_episode_steps, choices)
+    if env is not None:
+        asked = named(env, pairs, max_episode_steps, made.choices if made else None)
+        if made is None or made.id != asked.id:
+            return asked
     assert made is not None
     if env is None and not made.is_own:
         raise ValueError(
@@ -94,5 +104,4 @@ def remembered(
             f"making it runs code of others. If you trust that code, name it with --env {made.id}"
         )
     steps = made.max_episode_steps if max_episode_steps is None else max_episode_steps
-    named(made.id, None, None)
     return made._replace(arguments={**made.arguments, **arguments_of(pairs)}, max_episode_steps=steps)

@@ -149,7 +149,9 @@ _agent_option = partial(typer.Option, rich_help_panel="Agent")
 
 
 def train(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="A Gymnasium id: CartPole-v1, or module:Env-v0.")],
+    env: Annotated[
+        str, typer.Argument(metavar="ENV", help="A Gymnasium id, such as CartPole-v1; or module:MyEnv.")
+    ],
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to learn from.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Where to save the agent.", show_default="ENV.rlsvi")] = None,
@@ -202,8 +204,8 @@ def train(
     best in the evaluations of --evaluate-every is saved to --keep-best. None of this changes what is learned.
 
     Actions are Discrete, MultiDiscrete, MultiBinary, or up to four bounded numbers, of which the agent tries a
-    grid; --choices sets how many values of each. If my_envs.py in this folder registers an environment of your own
-    as Mine-v0, its name is my_envs:Mine-v0.
+    grid; --choices sets how many values of each. An environment of your own is my_envs:MyEnv, if my_envs.py in
+    this folder defines the class or a function that makes it; or my_envs:Mine-v0, if it registers that id.
 
     --agent takes another agent: one of this library, or one of your own or of another package that derives from
     its class Agent.
@@ -215,6 +217,8 @@ def train(
     Example: rlsvi train Pendulum-v1 --episodes 50
 
     Example: rlsvi train FrozenLake-v1 --agent psrl --agent-arg horizon=100 --episodes 500
+
+    Example: rlsvi train my_envs:MyEnv --env-arg size=5
 
     Example: rlsvi train Acrobot-v1 --evaluate-every 10 --keep-best best.rlsvi --checkpoint-every 10 --csv log.csv
     """

@@ -264,7 +264,12 @@ def play(
     limit: int = MOST_STEPS,
     show: Callable[[], object] = lambda: None,
 ) -> tuple[float, int, bool]:
-    """Play one episode: return its return, its steps and whether it ended. `show` is called at every position."""
+    """Play one episode: return its return, its steps and whether it ended. `show` is called at every position.
+
+    An agent that has learned values of fewer periods than an episode has steps knows no more: it is cut off there.
+    """
+    horizon = getattr(getattr(agent, "_task", None), "horizon", 0)
+    limit = min(limit, horizon or limit)
     (observation, info), state = reset_env(env, seed), None
     total, steps, over = 0.0, 0, False
     show()
@@ -288,9 +293,3 @@ def one_observation(observations: Any, i: int) -> Any:
     if isinstance(observations, tuple):
         return tuple(one_observation(part, i) for part in observations)
     return observations[i]
-
-
-def check_player(agent: Any) -> None:
-    """Raise an error if the agent cannot play."""
-    if isinstance(agent, type) or not callable(getattr(agent, "predict", None)):
-        raise TypeError(f"agent must have a method predict, as agents that have learned do, got {shown(agent)}")

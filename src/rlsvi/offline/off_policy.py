@@ -149,18 +149,18 @@ class TargetPolicy:
         return action
 
 
-def is_function(policy: Any, others: str = "or a function of an observation") -> bool:
+def is_function(policy: Any, others: str = "or a function of an observation", name: str = "policy") -> bool:
     """Return whether a policy is a function of an observation, or raise an error if it has no `predict` either."""
     if isinstance(policy, type) or not (callable(policy) or callable(getattr(policy, "predict", None))):
         raise TypeError(
-            f"policy must be an agent, anything else with a method predict, {others}, got {shown(policy)}"
+            f"{name} must be an agent, anything else with a method predict, {others}, got {shown(policy)}"
         )
     if callable(getattr(policy, "predict", None)):
         return False
     try:
         signature(policy).bind(None)
     except TypeError as error:
-        raise TypeError(f"policy must be a function of one observation, got {policy!r:.80}: {error}") from None
+        raise TypeError(f"{name} must be a function of one observation, got {policy!r:.80}: {error}") from None
     except ValueError:
         pass  # it does not tell what it takes
     return True

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NAMES = (*REQUIRED, "truncated", "mask", "next_mask")  # in the order of `Recorder._rows`
+OTHERS = "a function of an observation, or None for random actions"
 PIECE = 10_000  # rows that are kept before they become a frame, which takes less memory
 
 
@@ -174,8 +175,8 @@ class BehaviourPolicy:
     """A policy mixed with random actions, and the probability of each action taken."""
 
     def __init__(self, policy: Any, actions: Any, epsilon: float, deterministic: bool, seed: int) -> None:
-        others = "a function of an observation, or None for random actions"
-        self.is_function = policy is not None and is_function(policy, others)
+        self.is_function = policy is not None and is_function(policy, OTHERS)
+        self._task = getattr(policy, "_task", None)  # with the number of periods that it knows, for `play`
         chance = in_unit_interval("epsilon", epsilon, closed=True)
         self.policy, self.epsilon = policy, 1.0 if policy is None else chance
         self.first, self.n, self.choices = numbering_of_parts(actions)

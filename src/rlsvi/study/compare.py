@@ -2,7 +2,6 @@
 
 # ruff: noqa: NPY002 - agents of others draw from global generators
 
-import copy
 import inspect
 import pickle
 import random
@@ -21,7 +20,6 @@ from weakref import WeakValueDictionary
 
 import gymnasium
 import numpy as np
-from gymnasium.utils import EzPickle
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from rlsvi.agents import RLSVI
@@ -29,6 +27,7 @@ from rlsvi.agents.agent import Agent
 from rlsvi.core.card import cuda
 from rlsvi.core.checks import one_of, shown, whole
 from rlsvi.core.machine import cores
+from rlsvi.envs.description import copied_env, layers_of
 from rlsvi.envs.finite import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP, from_gymnasium
 from rlsvi.problems import Problem, chain
@@ -439,7 +438,6 @@ def seeded_generators(seed: int) -> Iterator[None]:
 
 PLAIN = TimeLimit, OrderEnforcing, PassiveEnvChecker  # wrappers that change neither observations nor rewards
 TABLES = "gymnasium.envs.toy_text.", "rlsvi.envs."  # where environments are as their tables say
-VALUES = bool, int, float, str, tuple, list, dict, np.ndarray, np.generic, gymnasium.Space
 WANTED = "a Problem, a Gymnasium environment or its id, or a function of the seed that returns one"
 
 
@@ -509,50 +507,12 @@ def _check_new(env: Env) -> None:
 
 def _copy(env: Env) -> Env:
     """Return a copy of an environment, which itself is never played."""
-    remedy = "pass a function that makes it instead, such as lambda: gymnasium.make(..)"
-    try:
-        copied = copy.deepcopy(env)
-    except Exception as error:
-        raise TypeError(
-            f"problem is an environment that cannot be copied for each run ({error}): {remedy}"
-        ) from error
-    for one, other in zip(_layers(env), _layers(copied), strict=True):
-        if changed := _changed(one, other) if isinstance(one, EzPickle) else []:
-            raise TypeError(
-                f"problem is an environment that is copied by its constructor ({type(one).__name__} is an "
-                f"EzPickle), so copies would not have its {', '.join(changed)}: {remedy}"
-            )
-    return copied
-
-
-def _layers(env: Env) -> Iterator[Env]:
-    """Yield an environment and those that it wraps."""
-    yield env
-    while isinstance(env, gymnasium.Wrapper):
-        env = env.env
-        yield env
-
-
-def _changed(env: Env, made: Env) -> list[str]:
-    """Return the attributes with plain values that differ between an environment and one that was just made.
-
-    Those that are None there, as they are set by reset, do not count.
-    """
-
-    def same(one: Any, other: Any) -> bool:
-        try:
-            np.testing.assert_equal(one, other)
-        except AssertionError:
-            return False
-        return True
-
-    values = {name: value for name, value in vars(made).items() if isinstance(value, VALUES)}
-    return sorted(name for name, value in values.items() if not same(vars(env).get(name), value))
+    return copied_env("problem", env, "pass a function that makes it, such as lambda: gymnasium.make(..)")
 
 
 def _table_of(env: Env) -> Problem | None:
     """Return the finite MDP behind an environment, if it is certain that the environment behaves accordingly."""
-    *wrappers, inner = _layers(env)
+    *wrappers, inner = layers_of(env)
     if any(type(each) not in PLAIN for each in wrappers) or not type(inner).__module__.startswith(TABLES):
         return None
     limits = [each._max_episode_steps for each in wrappers if isinstance(each, TimeLimit)]

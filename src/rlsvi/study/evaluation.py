@@ -7,8 +7,10 @@ from gymnasium import Env
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.envs.task import MOST_STEPS, check_player, play_episodes
+from rlsvi.envs.task import MOST_STEPS, play_episodes
 from rlsvi.html import html_table
+from rlsvi.offline.off_policy import is_function
+from rlsvi.offline.recorder import OTHERS, BehaviourPolicy
 from rlsvi.progress import bar
 from rlsvi.study.statistics import Interval, mean
 
@@ -108,7 +110,9 @@ def evaluate(
     Parameters
     ----------
     agent
-        Anything with a `predict` method: an agent of this library or of stable-baselines3.
+        Anything with a `predict` method, such as an agent of this library or of stable-baselines3, or a function
+        of an observation that returns an action or the probabilities of all actions. If None, random play, where
+        all legal actions are equally likely; as for `rlsvi.record`.
     env
         The environment.
     episodes
@@ -118,7 +122,8 @@ def evaluate(
     deterministic
         Act greedily on the posterior mean; otherwise as in learning, with one sample per episode.
     limit
-        The maximum number of steps of an episode. A longer one is cut off there, and counts as it is.
+        The maximum number of steps of an episode. A longer one is cut off there, and counts as it is; also after
+        the `horizon` of an agent that knows no later values.
     progress
         Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
 
@@ -135,12 +140,13 @@ def evaluate(
     >>> rlsvi.evaluate(agent, env, episodes=10).mean
     0.99
     """
-    check_player(agent)
+    drawn = agent is None or is_function(agent, OTHERS, "agent")
     if not (callable(getattr(env, "reset", None)) and callable(getattr(env, "step", None))):
         raise TypeError(f"env must be a Gymnasium environment, as gymnasium.make returns it, got {shown(env)}")
     flag("deterministic", deterministic)
     whole("seed", seed, 0)
     whole("episodes", episodes, 1, 10**8)
     whole("limit", limit, 1)
+    player = BehaviourPolicy(agent, env.action_space, 0.0, deterministic, seed) if drawn else agent
     with bar(episodes, "fresh episodes", progress) as advance:
-        return Evaluation(*play_episodes(agent, env, episodes, seed, deterministic, limit, advance))
+        return Evaluation(*play_episodes(player, env, episodes, seed, deterministic, limit, advance))
