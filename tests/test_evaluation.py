@@ -95,7 +95,7 @@ def test_none_is_random_play_and_a_function_plays_as_in_a_recording():
 
 @pytest.mark.parametrize("wrong", [3, rlsvi.RLSVI, lambda: 0])
 def test_what_cannot_play_is_named(wrong):
-    with pytest.raises(TypeError, match="^agent must be"):
+    with pytest.raises(TypeError, match=r"^agent must be"):
         rlsvi.evaluate(wrong, Count(), 2)
 
 

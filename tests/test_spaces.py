@@ -287,6 +287,8 @@ def test_a_basis_of_the_users_own_is_not_asked_about_observations_that_never_occ
 
 
 def test_the_id_of_an_environment_will_do():
-    assert repr(rlsvi.agent_for("CartPole-v1", seed=3)) == repr(rlsvi.agent_for(gym.make("CartPole-v1"), seed=3))
+    assert repr(rlsvi.agent_for("CartPole-v1", seed=3)) == repr(
+        rlsvi.agent_for(gymnasium.make("CartPole-v1"), seed=3)
+    )
     with pytest.raises(ValueError, match="did you mean CartPole-v1"):
         rlsvi.agent_for("CartPoel-v1")
