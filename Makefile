@@ -102,7 +102,7 @@ test-pythons: $(UV)
 	$$venv/bin/python -m pytest -W default tests/test_smoke.py; \
 	$(BIN)/mypy --python-version $$version --python-executable $$venv/bin/python; done
 
-$(UV): $(READY)
+$(UV): | $(READY)
 	@$(PIP) uv
 
 clean:
