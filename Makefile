@@ -6,7 +6,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when they are first imported, and that is kept
 
-.PHONY: demo paper test test-all test-extras lint bench bounds docs wheel smoke-lowest clean
+.PHONY: demo paper test test-all test-extras test-pythons lint bench bounds docs wheel smoke-lowest clean
 
 # A tour of a minute or two, which ends with the page out/demo/index.html.
 demo: $(INSTALLED)
@@ -25,6 +25,8 @@ test: lint
 
 test-all: $(READY)
 	$(PYTEST) --thorough
+	$(MAKE) test-pythons
+	$(MAKE) smoke-lowest
 
 # The tests that need an optional package; what cannot be installed is named, and its tests are skipped.
 test-extras: $(READY)
@@ -75,15 +77,36 @@ wheel: $(INSTALLED)
 	@ls out/wheel/*-py3-none-any.whl
 
 # The lowest versions that pyproject.toml allows, in a .venv-lowest of their own.
-smoke-lowest:
-	@test -x .venv-lowest/bin/uv || { $(PYTHON) -m venv .venv-lowest && .venv-lowest/bin/python -m pip install --quiet uv; }
-	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --only-binary :all: -r pyproject.toml
-	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --no-deps -e .
-	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest pytest hypothesis
+UV := $(BIN)/uv
+smoke-lowest: $(UV)
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-lowest
+	$(UV) pip install --quiet --python .venv-lowest --resolution lowest-direct --only-binary :all: -r pyproject.toml
+	$(UV) pip install --quiet --python .venv-lowest --no-deps -e .
+	$(UV) pip install --quiet --python .venv-lowest pytest hypothesis
 	.venv-lowest/bin/python -m pytest -W default tests/test_smoke.py
 
+# The smoke test and the types on every Python from 3.11 on that is found, also by pyenv, with the newest versions of
+# all packages. One for which a package cannot be installed is named and skipped.
+PYTHONS = $(shell for minor in 11 12 13 14 15 16; do \
+	for python in $$(command -v python3.$$minor) $$HOME/.pyenv/versions/3.$$minor.*/bin/python; do \
+	$$python -c "import sys; sys.exit(sys.version_info[:2] != (3, $$minor))" 2>/dev/null && echo $$python && break; \
+	done; done)
+test-pythons: $(UV)
+	@set -e; for python in $(PYTHONS); do \
+	version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); venv=.venv-$$version; \
+	echo "Python $$version ($$python)"; \
+	$(UV) venv --quiet --allow-existing --python $$python $$venv; \
+	$(UV) pip install --quiet --upgrade --python $$venv --only-binary :all: -r pyproject.toml --extra serve --extra postgres \
+	pytest hypothesis || { echo "Python $$version is skipped: not all packages can be installed."; continue; }; \
+	$(UV) pip install --quiet --python $$venv --no-deps -e .; \
+	$$venv/bin/python -m pytest -W default tests/test_smoke.py; \
+	$(BIN)/mypy --python-version $$version --python-executable $$venv/bin/python; done
+
+$(UV): | $(READY)
+	@$(PIP) uv
+
 clean:
-	rm -rf .venv .venv-lowest out
+	rm -rf .venv .venv-* out
 
 # The package alone, and then what its tests need.
 $(INSTALLED): pyproject.toml

@@ -50,10 +50,11 @@ def pytest_collection_modifyitems(config, items):
 
 def belongs(item, thorough):
     """Whether a test belongs to the suite. The first tests one learner of each kind in what holds for all."""
-    from contract.cases import BY_NAME, KINDS
+    slow = item.get_closest_marker("slow") is not None
+    if name := getattr(item, "callspec", None) and item.callspec.params.get("name"):
+        from contract.cases import BY_NAME, KINDS  # needs packages that a smoke test does without
 
-    name = getattr(item, "callspec", None) and item.callspec.params.get("name")
-    slow = item.get_closest_marker("slow") is not None or (name in BY_NAME.keys() - KINDS)
+        slow = slow or name in BY_NAME.keys() - KINDS
     return slow or "thorough" in item.fixturenames if thorough else not slow
 
 

@@ -19,7 +19,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 INSIDE = [path for path in FILES if path != SOURCE / "__init__.py"]  # the front door opens on every floor
 FLOORS = (  # from the ground up: a folder imports only from the floors below its own, and from itself
     ("core", "html", "_lazy"),
-    ("progress", "ray_cluster"),
+    ("progress", "ray_cluster", "axes"),
     ("mdp", "tetris"),
     ("bases",),
     ("envs", "problems"),

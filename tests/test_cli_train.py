@@ -348,7 +348,7 @@ def test_the_chart():
 
 def test_help_teaches():
     for command, words in [
-        ("train", ("Example: rlsvi train", "Ctrl-C", "--resume", "module:Env-v0", "--choices", "posterior")),
+        ("train", ("Example: rlsvi train", "Ctrl-C", "--resume", "module:MyEnv", "--choices", "posterior")),
         (
             "train",
             ("--evaluate-every", "--keep-best", "--checkpoint-every", "--csv", "--tensorboard", "is killed"),

@@ -2,6 +2,7 @@
 
 import re
 
+import gymnasium
 import numpy as np
 import polars as pl
 import pytest
@@ -11,7 +12,6 @@ import rlsvi
 from rlsvi import bases, compare, problems
 from rlsvi.mdp import evaluate
 from rlsvi.simulate.finite import History, simulate
-from rlsvi.study import plot
 from rlsvi.study.runs import Run, Runs
 from rlsvi.study.statistics import band
 
@@ -238,7 +238,30 @@ def test_the_figure_shows_every_run_the_median_and_its_band():
     last = bands[0][bands[0][:, 0] == 6, 1]
     assert (last.min(), last.max()) == pytest.approx((low[-1], high[-1]))
     assert low[-1] < middle[-1] < high[-1]
-    assert axes.get_title(loc="left") == "made up: median, its 95% band and all of 9 seeds"
+    assert axes.get_title(loc="left") == "made up: median, its 95% band, all of 9 seeds, the worst dotted"
+    worst = int(np.argmax(curves[:, -1]))
+    np.testing.assert_allclose(lines[10], curves[worst])
+    assert axes.get_legend_handles_labels()[1] == ["a", f"a, worst seed: {worst}"]
+    axes.figure.draw_without_rendering()
+    assert all(tick == round(tick) for tick in axes.get_xticks()), "there is no half of an episode"
+
+
+def test_the_worst_seed_has_the_least_return_where_regret_is_not_known():
+    class Luck(gymnasium.Env):
+        observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(1)
+
+        def __init__(self, seed):
+            self.pays = float(seed % 3)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return 0, {}
+
+        def step(self, action):
+            return 0, self.pays, True, False, {}
+
+    runs = compare({"agent": rlsvi.DiscountedPSRL()}, Luck, episodes=3, seeds=[1, 3, 5])
+    assert runs.plot().get_legend_handles_labels()[1] == ["agent", "agent, worst seed: 3"]
 
 
 def test_the_figure_of_one_seed_has_no_band():
@@ -277,7 +300,7 @@ def test_plot_leaves_pyplot_alone_but_in_a_notebook(monkeypatch):
     before = pyplot.get_fignums()
     made([[1.0, 0.0]]).plot()
     assert pyplot.get_fignums() == before
-    monkeypatch.setattr(plot, "in_notebook", lambda: True)
+    monkeypatch.setattr("rlsvi.axes.in_notebook", lambda: True)
     axes = made([[1.0, 0.0]]).plot()
     assert axes.figure is pyplot.gcf()  # which a notebook shows
     pyplot.close(axes.figure)

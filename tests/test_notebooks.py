@@ -89,7 +89,7 @@ def execute(path):
     with (
         matplotlib.rc_context(settings),
         threadpool_limits(1),
-        patch("rlsvi.study.plot.in_notebook", lambda: True),
+        patch("rlsvi.axes.in_notebook", lambda: True),
     ):
         found = [run("".join(cell["source"]), names, i) for i, cell in enumerate(cells(path, "code"), 1)]
     return found, names

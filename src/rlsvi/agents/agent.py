@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
 from time import perf_counter, process_time
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from gymnasium import Env, Wrapper
@@ -60,6 +60,9 @@ from rlsvi.html import html_table, short
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.offline.replay import Replay, replay_of
 from rlsvi.progress import bar
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LONG_EPISODE = 10_000  # steps of one episode that call for a warning
 P = ParamSpec("P")
@@ -188,7 +191,8 @@ class Agent:
 
     def _returns(self) -> Floats:
         """Return the returns of all episodes, or of the last ones if others are not known."""
-        return np.array(self._earned)
+        known = self.returns
+        return known[~np.isnan(known)]
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""
@@ -242,7 +246,11 @@ class Agent:
         self._setting: dict[str, Any] = {}  # other properties of the task, such as the size of a board
         self._surplus = 0, 0
         self._warned_of_no_progress = False
-        self._earned = array("d")  # the returns of the episodes that this object has played
+        self._earned = array("d")  # the returns of the episodes learned from, NaN where one is not known
+        self._coming: tuple[int, Any] = (
+            0,
+            (),
+        )  # episodes so far, and the returns of the next ones
         self._found_reward = False  # whether a step that it has played was rewarded
         self.environment: Made | None = None  # where it last learned, if known
         self._forget_plans()
@@ -292,13 +300,16 @@ class Agent:
             while going_on:
                 plan = learner.plan(self._uses_sample(learner), self._streams[POSTERIOR], learning=True)
                 steps, paid, place, going_on = self._play(env, learner, plan, place)
-                learner, total = learner.remember(steps, plan, not going_on), total + paid
+                total += paid
+                if not going_on:
+                    self._expect([total])
+                learner = learner.remember(steps, plan, not going_on)
                 played, rewarded = played + len(steps), rewarded or any(step.reward for step in steps)
                 if going_on and played >= LONG_EPISODE > played - len(steps):
                     warn_of_endless(env, played)
             self._learner = learner
         self._found_reward = rewarded
-        self._earned.append(total)
+        self._expect()
         self._notice()
         return total
 
@@ -658,6 +669,64 @@ class Agent:
                     "its remember changes it instead of returning a new one"
                 )
             raise
+
+    # The learning curve.
+
+    def _expect(self, returns: Any = ()) -> None:
+        """Keep the returns of the episodes learned from since the last call; those of the next are `returns`.
+
+        They are told before these episodes are learned from, so that an interrupt loses none.
+        """
+        before, came = self._coming
+        if kept := array("d", came[: max(self.episodes - before, 0)]):
+            unknown = before - len(self._earned)
+            self._found_reward = self._found_reward or unknown > 0 or any(kept)
+            self._earned.extend([math.nan] * unknown)
+            self._earned[before:] = kept
+        self._coming = self.episodes, returns
+
+    @property
+    def returns(self) -> Floats:
+        """The return of every episode learned from, in their order: the learning curve, (episodes,).
+
+        It is kept in files. An episode whose return is not known is NaN; if none is known, the array is empty.
+        """
+        self._expect()
+        unknown = self.episodes - len(self._earned) if self._earned else 0
+        return np.concatenate([np.array(self._earned), np.full(unknown, np.nan)])
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the learning curve: the return of every episode, and the mean of the last ones.
+
+        Parameters
+        ----------
+        path
+            A file to save the figure to, if any; its suffix determines the format.
+        ax
+            Matplotlib axes to draw on. If None, those of a new figure, which a notebook shows.
+
+        Returns
+        -------
+        Axes
+            The axes; their figure is `axes.figure`.
+
+        Examples
+        --------
+        >>> import gymnasium, rlsvi
+        >>> agent = rlsvi.RLSVI(seed=0).learn(gymnasium.make("rlsvi/Chain-v0", length=5), 50)
+        >>> axes = agent.plot("curve.png")
+        """
+        from rlsvi.axes import axes_for, draw_learning_curve
+
+        returns = self.returns
+        if not len(returns):
+            raise NothingLearned(
+                "the returns of episodes are not known here: call learn first; those of rlsvi.compare are in its "
+                "runs"
+            )
+        with axes_for(path, ax) as axes:
+            draw_learning_curve(returns, axes)
+        return axes
 
     # Acting on what was learned.
 

@@ -6,6 +6,7 @@ and the `state()` of its learner. Loading checks everything, and runs no code fr
 
 import json
 import os
+from array import array
 from inspect import signature
 from typing import Any
 
@@ -41,6 +42,8 @@ def header_of(agent: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             "a file would be loaded as the new one; make the agent anew with agent.clone() of the new class"
         )
     arrays: dict[str, Any] = {"streams": agent._streams}
+    if len(returns := agent.returns):
+        arrays["returns"] = returns
     header = {
         "rlsvi": __version__,
         "agent": kind,
@@ -137,6 +140,7 @@ def _agent(file: Archive, basis: Any) -> Any:
         agent._task = Task.read(header["task"])
         agent._check_task(agent._task)
         agent._learner = _learner(agent, file)
+        _restore_returns(agent, file)
     agent._overshoot = whole("overshoot", header["overshoot"], 0, 2**62)
     return agent
 
@@ -148,6 +152,17 @@ def _learner(agent: Any, file: Archive) -> Any:
     if not 0 <= episodes <= steps <= 2**61 or steps < 1:
         raise ArchiveError(f"is damaged: it cannot have learned {episodes} episodes and {steps} steps")
     return learner
+
+
+def _restore_returns(agent: Any, file: Archive) -> None:
+    """Set the returns of the episodes learned from. Older files have none, but some learners know them."""
+    stored = "returns" in file
+    known = file.take("returns", (agent.episodes,), finite=False) if stored else agent._returns()
+    if len(known) == agent.episodes:
+        agent._earned = array("d", known)
+    if np.isinf(known).any():
+        raise ArchiveError("is damaged: it holds returns that are not finite")
+    agent._found_reward = not len(known) or bool(np.any(known))
 
 
 def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:

@@ -110,35 +110,22 @@ def chart(returns: list[float], width: int = 60, height: int = 6, what: str = "r
     return "\n".join([*lines, f"{'':9} └ {what} 1 to {len(returns)}{each}"])
 
 
-def picture(returns: list[float], title: str, evaluation: "Evaluation | None", path: Path) -> None:
-    """Every return, their running mean, and what the policy is worth in the end."""
-    from matplotlib.figure import Figure
-
+def picture(agent: Any, title: str, evaluation: "Evaluation | None", path: Path) -> None:
+    """The learning curve, and what the policy is worth in the end."""
+    from rlsvi.axes import COLOURS, INK
     from rlsvi.core.files import whole_file
-    from rlsvi.study.plot import COLOURS, INK, styled
 
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-    axes = styled(figure.subplots())
-    at, values = np.arange(1, len(returns) + 1), np.asarray(returns, dtype=np.float64)
-    window = min(max(len(returns) // 10, 1), 20)
-    dots: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.5, "clip_on": False, "zorder": 3}
-    axes.plot(at, values, ".", label="an episode of training", **dots)
-    if window > 1:
-        running = np.convolve(values, np.full(window, 1 / window), "valid")
-        axes.plot(at[window - 1 :], running, color=COLOURS[0], linewidth=2.0, label=f"mean of the last {window}")
+    axes = agent.plot()
     if evaluation is not None:
         _, low, high = evaluation.interval
         label = f"posterior mean, {len(evaluation.returns)} fresh episodes: {evaluation.mean:.1f}"
         axes.axhline(evaluation.mean, color=COLOURS[1], linewidth=1.5, label=label)
         if np.isfinite(high - low):
             axes.axhspan(low, high, color=COLOURS[1], alpha=0.2, linewidth=0)
-    axes.set_xlim(1, max(len(returns), 2))
-    axes.set_xlabel("episode", color=INK)
-    axes.set_ylabel("return", color=INK)
     axes.set_title(title, loc="left", fontsize=10, color=INK)
     axes.legend(frameon=False, fontsize=9)
     with whole_file(path) as file:
-        figure.savefig(file, dpi=150, format="png")
+        axes.figure.savefig(file, dpi=150, format="png")
 
 
 T = TypeVar("T")
@@ -251,7 +238,7 @@ def train(
             fresh = partial(rlsvi.evaluate, learner, world, evaluate, seed=seed, progress=not quiet)
             evaluation, failure = _attempted(fresh)
         if returns:
-            picture(returns, f"{made}, seed {seed}", evaluation, curve)
+            picture(learner, f"{made}, seed {seed}", evaluation, curve)
         _tell(returns, evaluations, evaluation, made, learner, target, as_json, quiet)
         world.close()
         if failure is not None:

@@ -141,6 +141,7 @@ def simulate_concurrent(
             aside,
             work,
         )
+        agent._expect(history.reward[done * agents : (done + count) * agents])
         copied = time.perf_counter()
         finished, status = run_rounds(mind, agent._streams, parameters, *others)
         took = time.perf_counter() - copied

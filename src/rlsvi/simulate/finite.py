@@ -225,6 +225,8 @@ def simulate(
         begin = time.perf_counter()
         mind, count = agent._mind_for(min(chunk, episodes - done))
         rule, parameters = exploration(agent.explore, agent.episodes, count)
+        part = part_of(history, slice(done, done + count))
+        agent._expect(part.reward)
         finished, status = run(
             table,
             mind,
@@ -236,7 +238,7 @@ def simulate(
             solution.V,
             solution.Q,
             regret,
-            part_of(history, slice(done, done + count)),
+            part,
             work,
         )
         done += finished
@@ -245,6 +247,7 @@ def simulate(
             raise agent._failure(work.rewards)
         took = time.perf_counter() - begin
         chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / took)))
+    agent._expect()
     return history
 
 

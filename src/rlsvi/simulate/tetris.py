@@ -130,6 +130,7 @@ def simulate_tetris(
             order = (int(aside.first[0]) + np.arange(int(aside.size[0]))) % len(aside.x)
             learner.make_room(aside.following[order])
             row = np.empty(len(aside.units), aside.gram.dtype)
+            agent._expect([float(desk.tally[ROWS])])
             pour(aside, learner.mind, plan.theta, plan.largest, int(desk.tally[PIECES]), row)
         agent._notice()
         found.rows[g], found.pieces[g] = desk.tally[ROWS], desk.tally[PIECES]

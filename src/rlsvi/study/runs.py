@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.core.archive import checked_target
 from rlsvi.core.checks import number, shown
 from rlsvi.core.compile import Floats
 from rlsvi.html import html_table
@@ -372,7 +371,8 @@ class Runs:
     def plot(self, path: str | os.PathLike[str] | None = None, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the cumulative expected regret of every run, with the median and its bootstrap band.
 
-        If regret is not known, the mean returns of each tenth of the episodes are drawn instead.
+        If regret is not known, the mean returns of each tenth of the episodes are drawn instead. The run of the
+        seed that has the most regret, or the least return, of all episodes is dotted, and the legend names it.
 
         Parameters
         ----------
@@ -386,16 +386,9 @@ class Runs:
         Axes
             The axes; their figure is `axes.figure`.
         """
-        from matplotlib.axes import Axes
+        from rlsvi.axes import axes_for
+        from rlsvi.study.plot import draw_regret, draw_returns
 
-        from rlsvi.study.plot import draw_regret, draw_returns, new_axes
-
-        draw = draw_regret if self.exact else draw_returns
-        if ax is not None and not isinstance(ax, Axes):
-            raise TypeError(f"ax must be axes of matplotlib, got {shown(ax)}")
-        if path is not None:
-            checked_target(path)
-        axes = draw(self, new_axes() if ax is None else ax)
-        if path is not None:
-            axes.figure.canvas.print_figure(path, dpi=200)
+        with axes_for(path, ax) as axes:
+            (draw_regret if self.exact else draw_returns)(self, axes)
         return axes

@@ -119,6 +119,7 @@ def _round(agent: Agent, envs: list[Env[Any, Any]], shared: bool) -> list[float]
             steps, paid, _, _ = agent._play(env, learner, plan, place)
             episodes.append(steps)
             returns.append(paid)
+        agent._expect(returns)
         agent._learner = _learn_from(learner, episodes)
     agent._notice()
     return returns

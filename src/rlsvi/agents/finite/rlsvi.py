@@ -818,7 +818,8 @@ class FiniteLearner(MindLearner):
     def state(self) -> dict[str, Any]:
         """Return the memory without unused room, and the factors."""
         mind = self.mind
-        memory = resized(mind.memory, max(mind.memory.states.max(), 1), max(mind.memory.sums.max(), 1))
+        states, sums = (max(int(used.max()), 1) for used in (mind.memory.states, mind.memory.sums))
+        memory = resized(mind.memory, states, sums)
         arrays = {f"memory.{name}": array for name, array in memory._asdict().items()}
         return arrays | self.factors() | {"rows": mind.rows}
 

@@ -11,6 +11,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.projections.polar import PolarAxes
 
+from rlsvi.axes import COLOURS, INK, LINES, PALE
 from rlsvi.core.files import write_file
 from rlsvi.paper.bsuite.package import (
     EXPERIMENTS,
@@ -22,7 +23,6 @@ from rlsvi.paper.bsuite.package import (
     ids_of,
     tags_of,
 )
-from rlsvi.study.plot import COLOURS, INK, LINES, PALE
 
 # The package's own function for these needs pandas 1, which does not go with NumPy 2. By experiment: the share of
 # bad episodes below which a size is solved, and the first episode that counts.
