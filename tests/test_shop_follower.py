@@ -316,6 +316,8 @@ class Waits:
 def test_a_step_that_fails_is_tried_again_after_longer_pauses(tmp_path, monkeypatch, caplog, failure):
     where, clock = taught(settings(tmp_path)), [0.0]
     before = where.file("draws").read_bytes()
+    with Events(where.database) as events:
+        write(events, *visit("new", "tea"))
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     owner, name = (follower, "write_draws") if isinstance(failure, OSError) else (ShopLearner, "refresh")
     works, tries = getattr(owner, name), []
@@ -469,7 +471,8 @@ def test_a_learner_yields_to_others():
 
 def test_past_visits_that_are_imported_do_not_mean_that_learning_falls_behind(tmp_path, clock):
     where = taught(settings(tmp_path))
-    where.file("learner").unlink()  # all is learned anew
+    for kind in ("learner", "draws"):
+        where.file(kind).unlink()  # all is learned anew
     clock[0] += 10_000.0
     with Follower(where) as follower:
         assert follower.learner.fresh
