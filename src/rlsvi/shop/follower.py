@@ -84,6 +84,9 @@ class Follower:
         The shop's events. If None, they are opened, and closed by `stop`.
     """
 
+    learner: ShopLearner
+    samples: tuple[Draws, dict[str, Any]] | None
+
     def __init__(self, settings: ShopSettings, events: Events | None = None) -> None:
         self.settings = settings
         with contextlib.ExitStack() as stack:
