@@ -86,6 +86,7 @@ class Follower:
 
     learner: ShopLearner
     samples: tuple[Draws, dict[str, Any]] | None
+    changed: bool
 
     def __init__(self, settings: ShopSettings, events: Events | None = None) -> None:
         self.settings = settings
