@@ -225,7 +225,7 @@ def test_stopping_twice_is_harmless(tmp_path, caplog):
 def test_two_signals_end_a_learner_once(tmp_path, monkeypatch):
     (tmp_path / "shop.toml").write_text('database = "sqlite:///shop.db"\n[learning]\ndraws = 3\n')
     monkeypatch.setattr(sys, "argv", ["processes", "learner", str(tmp_path / "shop.toml"), str(os.getppid())])
-    monkeypatch.setattr(processes, "yield_to_others", lambda: None)  # this process and its session keep their priority
+    monkeypatch.setattr(processes, "yield_to_others", lambda: None)  # the tests go on afterwards
     monkeypatch.setattr(processes, "log_as", lambda role: None)
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     step = Follower.step
