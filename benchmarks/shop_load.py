@@ -132,6 +132,7 @@ def client(port, clients, seconds, run, feedback):
             found[f"{name}s_per_second_{learner}"] = len(some) / (wall / 2 * (1 - SETTLING / TURN))
             for share in (50, 99, 99.9):
                 found[f"{name}_p{share:g}_ms_{learner}"] = float(np.percentile(some, share))
+            found[f"{name}_longest_ms_{learner}"] = float(some.max())
     print(json.dumps(found))
 
 
@@ -221,8 +222,9 @@ def shown(row):
         f"p{share}, ms": " / ".join(f"{row[f'recommend_p{share}_ms_{it}']:.1f}" for it in both)
         for share in ("50", "99", "99.9")
     }
+    longest = {"longest, ms": " / ".join(f"{row[f'recommend_longest_ms_{it}']:.0f}" for it in both)}
     memory = {f"{role}, MB": row[f"{role}_mb"] for role in ("parent", "worker", "learner")}
-    return {name: row[name] for name in ("products", "workers", "clients")} | rate | latency | memory
+    return {name: row[name] for name in ("products", "workers", "clients")} | rate | latency | longest | memory
 
 
 def main():

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import json
 import os
 import signal
 import socket
@@ -66,6 +67,7 @@ class Shop:
 
     def __init__(self, folder, url="sqlite:///shop.db", *, products=20, slots=5, workers=2, learner=True):
         self.folder, self._options = folder, ["--workers", str(workers), *([] if learner else ["--no-learner"])]
+        self._learns = learner
         self.port = write_settings(folder, url=url, slots=slots, products=products)
         self.start()
 
@@ -76,9 +78,10 @@ class Shop:
             self.process = subprocess.Popen(command, stderr=log)
 
     def healthy(self):
+        """Whether it is well and, if it learns, has samples."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=10) as answer:
-                return answer.status == 200
+                return answer.status == 200 and (not self._learns or json.load(answer)["sampled_at"] is not None)
         except (OSError, http.client.HTTPException):
             return False
 

@@ -1,5 +1,8 @@
 """Products that come and go: from the file of the settings, and before the learner knows them."""
 
+import os
+
+import numba
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ from rlsvi.shop.follower import Follower
 from rlsvi.shop.model.draws import with_products
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.requests import NotFound
+from rlsvi.shop.service import worker
 from rlsvi.shop.service.processes import load_products
 from rlsvi.shop.service.statistics import ShopStatistics
 from rlsvi.shop.settings import ShopSettings
@@ -112,6 +116,30 @@ def server(tmp_path):
     with Recommender(where, learning=False) as server:
         assert server.renew()
         yield server
+
+
+def test_a_worker_compiles_nothing_while_it_serves(server, tmp_path, monkeypatch):
+    """The code that chooses is loaded before the first request, and is the same for all samples there are."""
+    chosen, before, choose = [], [], worker.choose
+    monkeypatch.setattr(worker, "choose", lambda draws, *known: chosen.append(draws) or choose(draws, *known))
+
+    def run(started, sockets):
+        before.extend(chosen)
+        started.should_exit = True  # its thread ends too
+
+    monkeypatch.setattr(worker.uvicorn.Server, "run", run)
+    monkeypatch.setattr(worker.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(worker.gc, "freeze", lambda: None)
+    worker.serve(server.settings, None, os.getppid())
+    samples = [*before, server.sample.draws]
+    server.add("new", {"price": 4})
+    server.recommend("of the new catalogue")
+    samples.append(server.sample.draws)
+    with Recommender(server.settings) as learning:
+        learning.learn()
+        samples.append(learning.sample.draws)
+    assert len(samples) == 4
+    assert len({tuple(map(numba.typeof, draws)) for draws in samples}) == 1
 
 
 def test_a_product_can_be_recommended_as_soon_as_it_is_added(server):

@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.shop import Recommender
+from rlsvi.shop.samples import with_catalogue
 
 PRODUCTS = ["tea", "coffee", "cocoa", "juice", "water"]
 SCALED = {"low": 0, "high": 10}
@@ -19,7 +20,7 @@ class RestartedShop:
     a loss of power, when it is not written.
     """
 
-    def __init__(self, folder, url=None, file="kept", **learning):
+    def __init__(self, folder, url=None, file="kept", every=RARELY, **learning):
         folder.mkdir()
         self._file, self._options = (
             file,
@@ -30,7 +31,7 @@ class RestartedShop:
                 "customer": {"age": SCALED},
                 "product": {"price": SCALED},
                 "learning": {"draws": 3, "history": 4, **learning},
-                "every": RARELY,
+                "every": every,
             },
         )
         self.shop = Recommender(**self._options)
@@ -41,8 +42,8 @@ class RestartedShop:
     def __exit__(self, *error):
         self.shop.stop()
 
-    def restart(self):
-        if self._file == "older":
+    def restart(self, killed=False):
+        if killed or self._file == "older":
             self.shop._follower._stack.close()
             self.shop.events.close()
         else:
@@ -60,6 +61,16 @@ class RestartedShop:
         statistics = {**vars(learner.chains.statistics), "recent": learner.chains.statistics.recent.tobytes()}
         log = {name: part.tolist() for name, part in learner.chains.visits.arrays()._asdict().items()}
         return learner.last, learner.ignored, learner.products, visits, statistics, log
+
+    def served(self):
+        """All numbers that recommendations follow from, those that are told of products, and all that happened."""
+        told, events = self.shop.described_products(), self.shop.events.since(0, 10**6)
+        happened = [event._replace(at=0.0) for event in events]
+        if self.shop.sample is None:
+            return told, happened
+        # Every request begins with the catalogue of that time.
+        sample = with_catalogue(self.shop.sample, self.shop.events.catalogue(), self.shop.settings.product)
+        return told, happened, sample.last, sample.names, [part.tobytes() for part in sample.draws]
 
     def samples(self):
         """All numbers that recommendations follow from, after new samples were drawn."""
@@ -110,6 +121,38 @@ def test_random_restarts_equal_a_shop_that_was_never_stopped(tmp_path, url, rest
                 assert restarted.samples() == steady.samples()
             assert restarted.known() == steady.known(), f"after restart {number}"
         assert steady.shop._follower.learner.visits > restarts / 2
+
+
+@pytest.mark.parametrize("every", [None, 4])
+@pytest.mark.parametrize("restarts", [10, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_shop_that_was_stopped_or_killed_decides_as_one_that_was_not(tmp_path, url, restarts, every, quick_disk):
+    """It goes on with the samples that it had, and draws new ones when the other one does."""
+    rng, options, shown = np.random.default_rng(restarts), {"every": every, "remember": 5}, {}
+    one, two = RestartedShop(tmp_path / "a", url, **options), RestartedShop(tmp_path / "b", **options)
+    with one as restarted, two as steady:
+        for number in range(restarts):
+            for _ in range(rng.integers(0, 25)):
+                happen(rng, [restarted.shop, steady.shop], shown, free=True)
+            if rng.random() < 0.2:
+                restarted.shop._follower.save()  # as every two minutes
+            restarted.restart(killed=rng.random() < 0.6)
+            assert restarted.served() == steady.served(), f"after restart {number}"
+        assert steady.shop._follower.learner.visits > 2 * restarts
+        assert restarted.samples() == steady.samples()
+
+
+def test_new_settings_draw_new_samples(tmp_path):
+    with RestartedShop(tmp_path / "a") as shop:
+        shop.shop.add_all(dict.fromkeys(PRODUCTS))
+        shop.shop.recommend("ann")
+        shop.shop.close("ann")
+        shop.restart()
+        assert shop.shop.sample is not None
+        shop._options["learning"]["exploration"] = 0.5
+        shop.restart()
+        assert shop.shop.sample is None
+        shop.shop.recommend("bob")
+        assert shop.shop.sample is not None
 
 
 def happen(rng, shops, shown, free):

@@ -11,16 +11,17 @@ from typing import Any, Self
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.regression import FactorError
 from rlsvi.shop.events import Event, Events, StoreError
-from rlsvi.shop.model.draws import Draws, write_draws
+from rlsvi.shop.model.draws import Draws, DrawsFileError, write_draws
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.model.snapshots import load_learner, save_learner
-from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.samples import SampleFile
+from rlsvi.shop.settings import ShopSettings, fingerprint
 
 CHUNK = 10_000  # events that are read at once
 CLOSED = 500  # visits that are closed in one transaction
 NOTED = 5.0  # the least seconds between two notes that the learner works
 LEAST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # the least seconds between two steps, and the most after steps that failed
-SNAPSHOT = 120.0  # seconds between two snapshots
+SNAPSHOT = 120.0  # the least seconds between two snapshots
 LAG = 60.0  # seconds that new samples may take
 FAILURES = (StoreError, OSError, FactorError)  # of the database, the disk, the numbers: they may pass
 log = logging.getLogger("rlsvi.shop")
@@ -46,14 +47,11 @@ def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = No
 
 def _learn_steps(follower: "Follower", stop: threading.Event, parent: int | None) -> None:
     log.info("learning", extra={"last": follower.last})
-    saved, pause = time.monotonic(), LEAST_PAUSE
+    pause = LEAST_PAUSE
     while not stop.is_set() and (parent is None or os.getppid() == parent):
         begun = time.monotonic()
         try:
             follower.step()
-            if time.monotonic() - saved > SNAPSHOT:
-                follower.save()
-                saved = time.monotonic()
             pause = LEAST_PAUSE
         except LearnerReplaced as error:
             log.error("replaced", extra={"why": str(error)})
@@ -74,7 +72,9 @@ class LearnerReplaced(StoreError):
 class Follower:
     """The one learner of a shop: it takes events in order, and draws samples of the posterior.
 
-    A second learner of the same shop is refused with a StoreError.
+    A second learner of the same shop is refused with a StoreError. One that is started again goes on as if it had
+    not ended: the file of samples tells after which events samples were drawn since the snapshot, and they are
+    drawn there again.
 
     Parameters
     ----------
@@ -84,18 +84,21 @@ class Follower:
         The shop's events. If None, they are opened, and closed by `stop`.
     """
 
+    learner: ShopLearner
+    samples: tuple[Draws, dict[str, Any]] | None
+    changed: bool
+
     def __init__(self, settings: ShopSettings, events: Events | None = None) -> None:
         self.settings = settings
         with contextlib.ExitStack() as stack:
             self.events = events or stack.enter_context(Events(settings.database, sync=settings.sync))
             self._held = stack.enter_context(self.events.learner_lock())
-            self.learner = self._restore()
-            self._seen, self._changed = self.learner.last, True  # whether there is another reason for new samples
             self._refreshed = -math.inf  # when, by the clock that is never set
+            self._saved = time.monotonic()  # when there was a snapshot or a start
             self._waiting = math.inf  # when the first of the visits ended that the samples do not know
             self._noted = time.monotonic() if self.events.learner_state()[1] else -math.inf
             self._complete = time.time()  # when there was no event that it had not read
-            self._stopped = self._working = False  # it is still working later if it failed or was interrupted
+            self._stopped, self._working = False, True  # it is still working later if it failed or was interrupted
             self.catch_up()
             self._stack = stack.pop_all()
 
@@ -122,6 +125,7 @@ class Follower:
             log.info("refreshed", extra={"last": self.last, "seconds": spent, "behind": behind})
             if is_behind(behind, self.settings):
                 log.warning("learning falls behind", extra={"seconds": behind})
+        self.save(after=SNAPSHOT)
         self.note()
 
     def catch_up(self) -> int:
@@ -131,23 +135,73 @@ class Follower:
         its snapshot again.
         """
         if self._working:
-            self.learner = self._restore()
-            self._seen, self._changed, self._working = self.learner.last, True, False
+            self._restart()
         count, complete = 0, time.time()
         while events := self.events.since(self._seen, CHUNK):
             self._working = True
-            for event in events:
-                try:
-                    self.learner.take(event)
-                except ValueError as error:
-                    log.warning("event left out", extra={"why": str(error)})
-                self._seen, self._changed = event.id, self._changed or event.visit == ""
-                if self.learner.fresh:
-                    self._waiting = min(self._waiting, max(event.at, self._complete))
+            self._take(events)
             self._working = False
             count, complete = count + len(events), time.time()
         self._complete = complete
         return count
+
+    def _take(self, events: list[Event]) -> None:
+        for event in events:
+            try:
+                self.learner.take(event)
+            except ValueError as error:
+                log.warning("event left out", extra={"why": str(error)})
+            self._seen, self.changed = event.id, self.changed or event.visit == ""
+            if self.learner.fresh:
+                self._waiting = min(self._waiting, max(event.at, self._complete))
+
+    def _restart(self) -> None:
+        """Become the learner that has drawn the samples in the file, if its snapshot is there.
+
+        `samples` are then these, and what they are of, or else None. `changed` is whether there is another reason
+        for new samples than visits that have ended.
+        """
+        self._working, self.samples, self.changed = True, None, True
+        self.learner, self._drawn = self._restore(), list[tuple[int, int]]()  # drawn since the snapshot
+        self._seen = self.learner.last
+        found, drawn = self._stored_samples()
+        for number, last in drawn:
+            if number > self.learner.chains.refreshes:
+                while events := [event for event in self.events.since(self._seen, CHUNK) if event.id <= last]:
+                    self._take(events)
+                self._draw()
+        if found is not None and drawn[-1] == (self.learner.chains.refreshes, self.learner.refreshed_event):
+            last_change = max((event.id for event in self.events.catalogue().values()), default=0)
+            self.samples, self.changed = found, last_change > self.learner.refreshed_event
+            self._refreshed = time.monotonic() - max(0.0, time.time() - found[1]["at"])
+        elif found is not None:
+            why = "the file of the learner is missing or does not fit them: keep it with the database in backups"
+            log.warning("samples not continued", extra={"why": why})
+        self._working, self._waiting = False, math.inf
+
+    def _stored_samples(self) -> tuple[tuple[Draws, dict[str, Any]] | None, list[tuple[int, int]]]:
+        """Return the samples in the file, and when they and others since the snapshot were drawn: see `_draw`."""
+        try:
+            found = SampleFile(self.settings, self.events).newer()
+            if found is not None:
+                header = found[1]
+                drawn = [(int(number), int(last)) for number, last in header["drawn"]]
+                known = self._has_event(header["event"], header["event_at"])
+                if drawn and known and header["settings"] == self._asked():
+                    return found, drawn
+        except (DrawsFileError, OSError, KeyError, TypeError, ValueError) as error:
+            log.debug("samples not continued", extra={"why": str(error)})
+        return None, []
+
+    def _asked(self) -> dict[str, Any]:
+        """Return the settings with which samples are drawn: with others, there are new ones at once."""
+        return {**fingerprint(self.settings), **self.settings.learning.model_dump(mode="json")}
+
+    def _draw(self) -> Draws:
+        """Return new samples, and note how many times they have been drawn, and after which event."""
+        draws = self.learner.refresh()
+        self._drawn.append((self.learner.chains.refreshes, self.learner.refreshed_event))
+        return draws
 
     def check(self) -> None:
         """Raise an error unless this is the only learner: still, or again after a restart of PostgreSQL."""
@@ -170,18 +224,19 @@ class Follower:
     def due(self) -> bool:
         """Whether new samples are due: there is much to learn, or something for long, or the catalogue changed."""
         late = time.monotonic() - self._refreshed >= self.settings.learning.refresh
-        return self._changed or self.learner.due or (late and self.learner.fresh > 0)
+        return self.changed or self.learner.due or (late and self.learner.fresh > 0)
 
     def refresh(self) -> tuple[Draws, dict[str, Any]]:
         """Return new samples of the posterior, and what they are of."""
         if self._working:
             self.catch_up()
         self._working = True
-        draws = self.learner.refresh()
-        self._working = False
-        self._changed, self._refreshed = False, time.monotonic()
+        draws = self._draw()
+        self._working, self.samples = False, None
+        self.changed, self._refreshed = False, time.monotonic()
         behind, self._waiting = max(0.0, round(time.time() - self._waiting, 3)), math.inf
-        return draws, {**self.learner.header(), "shop": self.events.shop, "behind": behind}
+        resumed = {"drawn": self._drawn.copy(), "event_at": self.learner.last_at, "settings": self._asked()}
+        return draws, {**self.learner.header(), "shop": self.events.shop, "behind": behind, **resumed}
 
     def publish(self) -> float:
         """Draw new samples, write them for the processes that serve, and return how far behind they are.
@@ -191,13 +246,18 @@ class Follower:
         """
         self.check()
         draws, header = self.refresh()
-        self._changed = True  # until they are written
+        self.changed = True  # until they are written
+        self.write(draws, header)
+        return float(header["behind"])
+
+    def write(self, draws: Draws, header: dict[str, Any]) -> None:
+        """Write samples for the processes that serve."""
+        self.check()
         path = self.settings.file("draws")
         write_draws(path, draws, header)
         if self.settings.share_draws:
             self.events.put_draws(path.read_bytes())
-        self._changed = False
-        return float(header["behind"])
+        self.changed = False
 
     def close_idle(self, now: float) -> None:
         """Close the visits without an event for `idle` seconds, some at a time, so that nobody waits for long."""
@@ -209,11 +269,15 @@ class Follower:
                 idle = [name for name, events in found.items() if _idle(events, limit)]
                 transaction.append([Event("closed", visit=name) for name in idle])
 
-    def save(self) -> None:
-        """Write a snapshot of the learner, so that its next start is quick, unless it is to be restored itself."""
+    def save(self, after: float = 0.0) -> None:
+        """Write a snapshot of the learner, so that its next start is quick, unless it is to be restored itself.
+
+        With `after`, it is written only if the last one is so many seconds old.
+        """
         self.check()
-        if not self._working:
+        if not self._working and time.monotonic() - self._saved >= after:
             save_learner(self.settings.file("learner"), self.learner, self.events.shop)
+            self._drawn, self._saved = [], time.monotonic()
 
     def stop(self) -> None:
         """Save, and let another process learn. If that fails, the next start takes longer, and nothing is lost."""

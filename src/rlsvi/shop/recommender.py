@@ -1,6 +1,7 @@
 """A shop that learns: products for the slots of visits, rewards for the products, all stored in a database."""
 
 import contextlib
+import logging
 import math
 import os
 import threading
@@ -14,7 +15,7 @@ from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Bools
 from rlsvi.shop.catalogue import additions, removal
 from rlsvi.shop.events import Event, Events, StoreError, Writer
-from rlsvi.shop.follower import Follower, is_behind
+from rlsvi.shop.follower import SNAPSHOT, Follower, is_behind
 from rlsvi.shop.model.draws import Draws, choose, draw_of, order_of
 from rlsvi.shop.requests import (
     Close,
@@ -34,7 +35,7 @@ from rlsvi.shop.requests import (
     plain,
     text_of,
 )
-from rlsvi.shop.samples import SampleFile, ServedDraws, sample_of, with_catalogue
+from rlsvi.shop.samples import SampleFile, ServedDraws, first_samples, sample_of, with_catalogue
 from rlsvi.shop.settings import LearningSettings, ShopSettings, settings_of
 
 Id = str | int
@@ -42,6 +43,7 @@ LATE_SECONDS = 120.0  # seconds without a step after which the learner is late
 MOST_FAILURES = 3  # failures of the learner in a row
 REFUSED = 10.0  # seconds after a transaction failed in which the shop counts as one that cannot store
 WRITTEN = 1.0  # seconds after a transaction in which no other one is needed to know that writing is possible
+log = logging.getLogger("rlsvi.shop")
 
 
 class Recommender:
@@ -55,12 +57,13 @@ class Recommender:
     settings
         The shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
     learning
-        Whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes. It may also be
+        Whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes, and chooses at
+        random until there are some. It may also be
         the section of the settings of this name, such as `learning={"draws": 32}`, if `settings` is None: then
         this process learns. One that does not learn needs `ShopSettings(learning={...})` for it.
     every
-        Number of visits that end in this process between two samples. If None, 3% of the visits learned from or,
-        if they are fewer, of those that `learning.remember` allows. `learn` draws one at any time.
+        Number of visits that end between two samples. If None, 3% of the visits learned from or, if they are
+        fewer, of those that `learning.remember` allows. `learn` draws one at any time.
     options
         Settings by name, such as `slots=3`, instead of `settings`.
 
@@ -94,18 +97,17 @@ class Recommender:
         self._lock = threading.RLock()
         self._renewing = threading.Lock()  # taken before the other one
         self._catalogue = 0  # the last event that changed the catalogue that is served
-        self._ended, self._visits = (
-            0,
-            0,
-        )  # visits that ended here since the last sample, and that it has learned from
         self._written = self._refused = -math.inf  # when a transaction was last committed, and last failed
         self._reason: StoreError | None = None  # why it failed
-        self._due = True  # whether there is another reason for new samples
+        self._due = True  # whether the samples in use are not the learner's newest
         self.events = Events(self.settings.database, sync=self.settings.sync)
         self._file = SampleFile(self.settings, self.events)
         try:
             check_names(self.events.catalogue(), self.settings.ids)
             self._follower = Follower(self.settings, self.events) if learns else None
+            if self._follower is not None and self._follower.samples is not None:
+                self._use(*self._follower.samples)
+                self._due = False
         except BaseException:
             self.events.close()
             raise
@@ -241,7 +243,6 @@ class Recommender:
                 transaction.append(new)
         if new:
             self._written, self._reason = time.monotonic(), None
-        self._ended += sum(visits[name].has_ended(self.settings.slots) for name in {event.visit for event in new})
         return results
 
     def _result(self, request: VisitRequest, visit: "Visit", new: list[Event]) -> Any:
@@ -331,22 +332,29 @@ class Recommender:
 
     def _change(self, events_of: Callable[[dict[str, Event]], list[Event]]) -> None:
         """Append the events that change the catalogue."""
-        with self._lock:
-            with self.events.writing() as transaction:
-                events = events_of(transaction.catalogue())
-                transaction.append(events)
-            self._due = self._due or bool(events)
+        with self._lock, self.events.writing() as transaction:
+            transaction.append(events_of(transaction.catalogue()))
 
     # ---- learning -----------------------------------------------------------------------------------------
 
     def learn(self) -> None:
-        """Take all new events, and draw new samples of the posterior; see `every`."""
+        """Take all new events, and draw new samples of the posterior; see `every`.
+
+        They are also written to a file, so that the shop goes on with them when it is started again.
+        """
         if self._follower is None:
             raise RuntimeError("this process does not learn: the learner does, or set learning=True")
         with self._lock:
             self._follower.catch_up()
-            self._use(*self._follower.refresh())
-            self._ended, self._due, self._visits = 0, False, self._follower.learner.visits
+            self._due = True  # until they are in use
+            found = self._follower.refresh()
+            self._use(*found)
+            self._due = False
+            try:
+                self._follower.write(*found)
+                self._follower.save(after=SNAPSHOT)
+            except (StoreError, OSError) as error:
+                log.warning("samples not written", extra={"why": str(error)})
 
     def renew(self) -> bool:
         """Take the samples of the learner if they are newer than those in use; return whether they are.
@@ -375,16 +383,16 @@ class Recommender:
             self._written = time.monotonic()
         at, failures, failure = self.learner_state()
         if failures >= MOST_FAILURES:
+            old = f"the samples are {max(0.0, now - sample.at):.0f} seconds old" if sample.at else "no samples yet"
             raise NotReady(
-                f"the learner has failed {failures} times in a row ({failure}), and its log says why: "
-                f"the samples are {max(0.0, now - sample.at):.0f} seconds old"
+                f"the learner has failed {failures} times in a row ({failure}), and its log says why: {old}"
             )
         age = None if at is None else max(0.0, now - at)
         away = age is None or age > LATE_SECONDS
         return {
             "events": last,
             "sample": sample.last,
-            "sampled_at": sample.at,
+            "sampled_at": sample.at or None,
             "products": int(sample.draws.offered.sum()),
             "slots": self.settings.slots,
             "learner": "late" if away else "behind" if is_behind(sample.behind, self.settings) else "ok",
@@ -396,14 +404,24 @@ class Recommender:
         return self.events.learner_state() if self._follower is None else (time.time(), 0, "")
 
     def _find_samples(self) -> None:
-        """Without samples, look for the learner's, so that all processes can answer as soon as there are some."""
-        if self.sample is None and self._follower is None:
+        """Without samples, look for the learner's, and choose at random as long as there are none."""
+        if self._follower is None and (self.sample is None or not self.sample.at):
             with contextlib.suppress(Exception):  # whoever calls `renew` is told
                 self.renew()
+            with self._renewing:
+                if self.sample is None and not self._file.why:
+                    catalogue = self.events.catalogue()
+                    with self._lock:
+                        self.sample = first_samples(self.settings, catalogue)
+                        self._catalogue = _last(catalogue)
 
     def _learn_if_due(self) -> None:
-        enough = self.every or 1 + 0.03 * min(self._visits, self.settings.learning.remember)
-        if self._follower is not None and (self._due or self._ended >= enough):
+        if self._follower is None:
+            return
+        self._follower.catch_up()
+        learner = self._follower.learner
+        enough = self.every or 1 + 0.03 * min(learner.refreshed_at, self.settings.learning.remember)
+        if self._due or self._follower.changed or learner.fresh >= enough:
             self.learn()
 
     def _use(self, draws: Draws, header: dict[str, Any]) -> None:
@@ -421,8 +439,8 @@ class Recommender:
             self._catalogue = _last(catalogue)
 
     def _ready(self) -> ServedDraws:
-        if self.sample is None:
-            raise NotReady(self._file.why)
+        if self.sample is None or (self._file.why and not self.sample.at):
+            raise NotReady(self._file.why or "there are no samples to recommend with yet: ask for a product")
         return self.sample
 
 
@@ -461,10 +479,6 @@ class Visit:
             self.corrections[event.product] = event.correction
         elif event.kind == "closed":
             self.closed = True
-
-    def has_ended(self, slots: int) -> bool:
-        """Return whether it is closed, or all its slots are answered."""
-        return self.closed or len(self.first) == slots
 
 
 def _recommend(

@@ -11,6 +11,7 @@ from rlsvi.core.files import write_file
 from rlsvi.shop.events import Event, Events
 from rlsvi.shop.features import Encoder
 from rlsvi.shop.model.draws import Draws, DrawsFileError, read_draws, with_products
+from rlsvi.shop.model.regression import Sizes
 from rlsvi.shop.settings import ShopSettings, schema
 
 NONE = Encoder({})
@@ -31,7 +32,7 @@ class ServedDraws(NamedTuple):
     last
         The last event that the samples have learned from.
     at
-        When they were drawn, in seconds since 1970.
+        When they were drawn, in seconds since 1970; 0.0: nothing is known yet, see `first_samples`.
     behind
         How long before that the first visit had ended that the samples before did not know, in seconds.
     """
@@ -65,8 +66,29 @@ def sample_of(
     return with_catalogue(ServedDraws(draws, names, place, event, at, late), catalogue, features)
 
 
+def first_samples(settings: ShopSettings, catalogue: Mapping[str, Event]) -> ServedDraws:
+    """Return what serves until the learner has written its first samples: all products are equal."""
+    sizes = Sizes(settings.slots, settings.customer.width, settings.product.width, settings.learning.history)
+    S, N, empty = settings.learning.draws + 1, 0, np.zeros(0)
+    draws = Draws(
+        np.zeros((S, sizes.width, N)),
+        np.zeros(sizes.slots + 1),
+        np.zeros((N, sizes.product)),
+        np.zeros(N, np.bool_),
+        np.zeros(N, np.int64),
+        empty,
+        empty,
+        np.zeros((S, sizes.shared)),
+        np.array(sizes.customer),
+    )
+    return with_catalogue(ServedDraws(draws, [], {}, 0, 0.0), catalogue, settings.product)
+
+
 def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features: Encoder = NONE) -> ServedDraws:
-    """Return the same samples for a catalogue that has changed. Of a new product, they know its features alone."""
+    """Return the same samples for a catalogue that has changed. Of a new product, they know its features alone.
+
+    All arrays are read-only, as those of a file are: others would need code that is compiled separately.
+    """
     current = {product: event for product, event in catalogue.items() if event.kind == "added"}
     new, draws = [product for product in current if product not in sample.place], sample.draws
     if new:
@@ -75,7 +97,10 @@ def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features
     names = [*sample.names, *new]
     offered = np.array([name in current for name in names], dtype=np.bool_)
     place = {name: number for number, name in enumerate(names)}
-    return sample._replace(draws=draws._replace(offered=offered), names=names, place=place)
+    draws = Draws._make(part.view() for part in draws._replace(offered=offered))
+    for part in draws:
+        part.flags.writeable = False
+    return sample._replace(draws=draws, names=names, place=place)
 
 
 def misfit(header: Mapping[str, Any], shop: str, settings: ShopSettings) -> str | None:
@@ -93,13 +118,13 @@ def misfit(header: Mapping[str, Any], shop: str, settings: ShopSettings) -> str 
 class SampleFile:
     """The file in which the learner of a shop leaves its samples.
 
-    `why` says why there are none, as long as there are none that fit.
+    `why` says why those in it cannot be used; it is empty as long as there are none.
     """
 
     def __init__(self, settings: ShopSettings, events: Events) -> None:
         self._settings, self._events, self._path = settings, events, settings.file("draws")
         self._version, self._fetched = (0, 0, 0), 0
-        self.why = "there are no samples to recommend with: the learner has not written any yet"
+        self.why = ""
 
     def newer(self) -> tuple[Draws, dict[str, Any]] | None:
         """Return the samples in the file if it was replaced since the last call and they fit, None otherwise.

@@ -10,11 +10,15 @@ import threading
 from resource import RLIMIT_NOFILE, getrlimit
 from typing import Any
 
+import numpy as np
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from rlsvi.shop.events import Event
+from rlsvi.shop.model.draws import choose
 from rlsvi.shop.recommender import Recommender
+from rlsvi.shop.samples import first_samples
 from rlsvi.shop.service.app import create_app
 from rlsvi.shop.service.guard import CONNECTION
 from rlsvi.shop.settings import ShopSettings
@@ -118,6 +122,8 @@ def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None
         )
         watcher = threading.Thread(target=_watch, args=(recommender, app, server, parent), daemon=True)
         watcher.start()
+        any_sample = first_samples(settings, {"any": Event("added", product="any")})
+        choose(any_sample.draws, 0, np.zeros(settings.customer.width), [0], [1.0], [True])  # the first loads code
         gc.collect()
         gc.freeze()  # what lives as long as the process is not looked at again
         for number in (signal.SIGTERM, signal.SIGINT):
