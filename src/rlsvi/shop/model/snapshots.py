@@ -11,6 +11,7 @@ import numpy as np
 from rlsvi.core import archive
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite
+from rlsvi.core.files import PRIVATE
 from rlsvi.shop.model.learner import RECENT, Chains, ShopLearner
 from rlsvi.shop.model.regression import FACTORS, ProductArrays, Ridges, check_memory
 from rlsvi.shop.model.targets import NEVER, OpenVisit, VisitArrays
@@ -43,7 +44,7 @@ def save_learner(path: str | os.PathLike[str], learner: ShopLearner, shop: str =
     arrays = {name: array for name, array in products._asdict().items() if name not in FACTORS}
     arrays |= {f"visit_{name}": array for name, array in visits._asdict().items()}
     arrays |= {name: getattr(chains, name) for name in ("weight", "beta", "base", "forgotten")}
-    archive.write(path, header, {**arrays, "recent": chains.statistics.recent})
+    archive.write(path, header, {**arrays, "recent": chains.statistics.recent}, PRIVATE)
 
 
 def load_learner(path: str | os.PathLike[str], settings: ShopSettings, shop: str = "") -> ShopLearner:
