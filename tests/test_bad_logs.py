@@ -138,10 +138,40 @@ def test_files_that_are_cut_and_logs_that_are_empty(table, tmp_path):
     refuses(pl.scan_parquet(tmp_path / "cut.parquet"), "the log cannot be read, is it a whole Parquet", tmp_path)
     refuses(tmp_path / "none.parquet", "there is no log", tmp_path, error=FileNotFoundError)
     (tmp_path / "folder").mkdir()
-    refuses(tmp_path / "folder", "no Parquet file in the folder", tmp_path, error=FileNotFoundError)
+    refuses(tmp_path / "folder", "no Parquet or CSV file in the folder", tmp_path, error=FileNotFoundError)
     refuses(table[:0], "the log is empty: it has no rows", tmp_path)
     refuses(iter([]), "the log is empty: it has no pieces", tmp_path)
     refuses(pl.DataFrame(), "no columns 'episode', 'step', .* it has none", tmp_path)
+
+
+def test_csv_files_that_are_wrong(table, tmp_path):
+    flat, path = table.drop("mask", "next_mask", strict=False), tmp_path / "log.csv"
+    path.write_text("episode,step\n1,2,3\n")
+    refuses(path, "log.csv cannot be read, is it a whole CSV file", tmp_path)
+    path.write_text("")
+    refuses(path, "log.csv cannot be read, is it a whole CSV file", tmp_path)
+    at(flat, 3, reward=np.nan).write_csv(path)
+    refuses(path, "column 'reward', row 3: NaN", tmp_path)
+    flat.with_columns(pl.format("{}x", "action").alias("action")).write_csv(path)
+    refuses(path, "column 'action': it holds String", tmp_path)
+
+
+@pytest.mark.parametrize("cell", ["[0.5, 1]", "[0.5 1.]", "(1, -2e-3)"])
+@pytest.mark.parametrize("env", [drifting, None])
+def test_lists_that_are_text_are_refused_and_not_taken_for_words(tmp_path, cell, env):
+    pair = pl.lit(cell).alias("observation"), pl.lit(cell).alias("next_observation")
+    log = rlsvi.record(drifting(), None, 2, seed=4).with_columns(pair)
+    log.write_csv(tmp_path / "log.csv")
+    with pytest.raises(
+        ValueError, match=r"column 'observation'.*: give each number a column of its own, observation_0"
+    ):
+        rlsvi.BoundedRLSVI(seed=1).fit(tmp_path / "log.csv", env and env())
+
+
+def test_a_log_is_not_recorded_as_csv(tmp_path):
+    with pytest.raises(ValueError, match="path must be a Parquet file"):
+        rlsvi.record(drifting(), None, 2, path=tmp_path / "log.csv")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_file_and_the_row_in_it_are_named(table, tmp_path):

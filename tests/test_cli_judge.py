@@ -44,6 +44,18 @@ def test_the_command_prints_what_value_of_returns(log):
     assert "warning: importance sampling rests on" in done.stderr
 
 
+def test_csv_is_read_by_both_commands():
+    log = rlsvi.record(gym.make("FrozenLake-v1"), None, 50, path="log.parquet")
+    log.write_csv("log.csv")
+    found = []
+    for name in ("log.parquet", "log.csv"):
+        done = run("fit", name, "--env", "FrozenLake-v1", "--out", f"{name}.rlsvi")
+        assert done.exit_code == 0, done.output
+        found.append(run("judge", f"{name}.rlsvi", name, "--json").stdout)
+    assert found[0] == found[1]
+    assert json.loads(found[0])["steps"] == log.height
+
+
 def test_the_command_knows_the_environment_of_the_agent():
     env = gym.make("FrozenLake-v1")
     log = rlsvi.record(env, None, 50, path="log.parquet")

@@ -1,5 +1,6 @@
 """`agent.fit(log)`: learning from a log is learning from life, bit for bit."""
 
+import gzip
 import warnings
 from types import SimpleNamespace
 
@@ -234,6 +235,35 @@ def test_every_kind_of_log_is_the_same(log, tmp_path):
     assert_equal(fitted(renamed, tmp_path, columns={"reward": "r", "observation": ["x", "clock"]}), expected)
     flags = log.with_columns(pl.col("terminated", "truncated").cast(pl.Int8))
     assert_equal(fitted(flags, tmp_path), expected)
+
+
+def test_csv_files_are_the_same(log, tmp_path):
+    expected, flat = fitted(log, tmp_path), log
+    for name in ("observation", "next_observation"):
+        parts = [pl.col(name).arr.get(i).alias(f"{name}_{i}") for i in range(2)]
+        flat = flat.with_columns(parts).drop(name)
+    flat.write_csv(tmp_path / "log.csv")
+    assert_equal(fitted(tmp_path / "log.csv", tmp_path), expected)
+    (tmp_path / "log.csv.gz").write_bytes(gzip.compress((tmp_path / "log.csv").read_bytes()))
+    assert_equal(fitted(str(tmp_path / "log.csv.gz"), tmp_path), expected)
+    (tmp_path / "log").mkdir()
+    flat[5:].write_csv(tmp_path / "log" / "a.csv")
+    flat[:5].write_csv(tmp_path / "log" / "b.csv")
+    assert_equal(fitted(tmp_path / "log", tmp_path), expected)
+    expected = fitted(log, tmp_path, chunk=7)
+    assert_equal(fitted(tmp_path / "log.csv", tmp_path, chunk=7), expected)
+    assert_equal(fitted(tmp_path / "log", tmp_path, chunk=7), expected)
+
+
+def test_csv_of_single_steps_needs_no_next_observation(tmp_path):
+    rows = "".join(f"{i},0,{i % 3},{i % 2},{i / 7},,True\n" for i in range(20))
+    (tmp_path / "log.csv").write_text(
+        f"episode,step,observation,action,reward,next_observation,terminated\n{rows}"
+    )
+    agent = rlsvi.RLSVI(horizon=1, seed=1).fit(tmp_path / "log.csv")
+    assert (agent.episodes, agent.steps) == (20, 20)
+    value = rlsvi.value_of(agent, tmp_path / "log.csv", horizon=1)
+    assert value.fitted.low < value.fitted.high
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import logging
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.cli import app
 from rlsvi.shop import Events, ShopSettings
+from rlsvi.shop.service import processes
 from rlsvi.shop.service.customers import Customers, ShopClient, named_taste, references, summary
 from rlsvi.shop.service.processes import Child, bound_socket, url_of
 
@@ -111,6 +113,42 @@ def test_a_shop_that_is_open_to_others_needs_a_token(tmp_path, monkeypatch):
     assert refused.exit_code == 2
     assert "set a token in the variable RLSVI_TOKEN" in refused.stderr
     assert not (tmp_path / "shop.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("host", "length", "passes"), [("0.0.0.0", 15, False), ("0.0.0.0", 16, True), ("::1", 1, True)]
+)
+def test_a_shop_that_is_open_to_others_needs_a_long_token(tmp_path, monkeypatch, host, length, passes):
+    served = []
+    monkeypatch.setenv("RLSVI_TOKEN", length * "x")
+    monkeypatch.setattr(processes, "run", lambda *_: served.append(1))
+    monkeypatch.setattr(processes, "log_as", lambda role: None)
+    monkeypatch.setattr(processes, "stop_on_signal", lambda: None)
+    (tmp_path / "shop.toml").write_text(f'[serve]\nhost = "{host}"\n')
+    done = rlsvi("serve", tmp_path / "shop.toml")
+    assert (done.exit_code, bool(served)) == ((0, True) if passes else (2, False))
+    assert passes or "at least 16 characters" in done.stderr
+
+
+def test_repeated_lines_of_the_log_are_left_out_and_counted(monkeypatch, capsys):
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    processes.log_as("worker", logging.WARNING)
+    (handler,) = root.handlers
+
+    def refuse(at, status):
+        values = {"msg": "refused", "levelno": logging.WARNING, "status": status, "created": at}
+        handler.handle(logging.makeLogRecord(values))
+
+    for i in range(1000):
+        refuse(i / 100, 401)
+        refuse(i / 100, 422)
+    for at, status in ((61.0, 401), (62.0, 401), (62.0, 500)):
+        refuse(at, status)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["status"] for line in lines] == 10 * [401, 422] + [401, 401, 500]
+    assert [line.get("left_out") for line in lines] == 20 * [None] + [990, None, None]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])

@@ -1,5 +1,6 @@
 """Events as frames and files, and analysts' tables of clicks as events."""
 
+import gc
 import re
 from datetime import UTC, datetime
 
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.cli import app
 from rlsvi.shop.catalogue import products_of
-from rlsvi.shop.events import Event, Events, StoreError
+from rlsvi.shop.events import Event, Events, StoreError, Writer
 from rlsvi.shop.exchange import events_frame, export_events, import_events
 from rlsvi.shop.requests import name_of, text_of
 from rlsvi.shop.settings import ShopSettings
@@ -84,7 +85,7 @@ def test_a_frame_has_the_columns_of_the_table(events):
     assert frame.schema == empty
     assert (
         ", ".join(frame.columns)
-        == "id, at, kind, visit, product, slot, reward, propensity, explored, sample, features, among"
+        == "id, at, kind, visit, product, slot, reward, propensity, explored, sample, features, among, correction"
     )
     assert frame["kind"].to_list() == [event.kind for event in WRITTEN]
     assert frame["explored"].to_list() == [None, True, None, False, None, None, None]
@@ -108,6 +109,64 @@ def test_files_come_back_as_they_were(events, tmp_path, suffix):
         assert again.since(0, 99) == events.since(0, 99)
         with pytest.raises(ValueError, match="the database already has events"):
             import_events(again, SETTINGS, path)
+
+
+NAMES = ["=1+1", "+1", "-1", "@sum", "'=1", "''-1", "'tea", "tea", "a=b"]
+ESCAPED = ["'=1+1", "'+1", "'-1", "'@sum", "''=1", "'''-1", "'tea", "tea", "a=b"]
+
+
+def test_names_that_a_spreadsheet_would_compute_are_escaped_in_csv(events, tmp_path):
+    append(events, [Event("recommended", name, name, slot=0, features={}) for name in NAMES])
+    append(events, [Event("answered", name, name, reward=-1.5) for name in NAMES])
+    export_events(events, tmp_path / "events.csv")
+    cells = pl.read_csv(tmp_path / "events.csv", infer_schema=False)
+    assert cells["visit"].to_list() == cells["product"].to_list() == 2 * ESCAPED
+    assert set(cells["reward"].drop_nulls()) == {"-1.5"}
+    with Events(f"sqlite:///{tmp_path}/again.db") as again:
+        import_events(again, SETTINGS, tmp_path / "events.csv")
+        assert again.since(0, 99) == events.since(0, 99)
+
+
+def test_a_table_is_imported_in_pieces_as_at_once(tmp_path, monkeypatch):
+    """Also if its visits are not in order, and if the rows of a visit are far apart."""
+    rows = [(f"v{i % 7}", f"p{i % 5 + i // 7}", i % 2, i // 7, 1e9 + i * 37 % 11) for i in range(21)]
+    clicks = pl.DataFrame(rows, schema=["visit", "product", "reward", "slot", "at"], orient="row")
+    found = []
+    for at_once in (1, 4, 10_000):
+        monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", at_once)
+        urls = (f"sqlite:///{tmp_path}/{name}-{at_once}.db" for name in "ab")
+        with Events(next(urls)) as one, Events(next(urls)) as two:
+            assert import_events(one, SETTINGS, clicks) == (21, 7, 7, 7 + 42 + 7)
+            import_events(two, SETTINGS, events_frame(one))
+            assert two.since(0, 99) == one.since(0, 99)
+            found.append([event for event in one.since(0, 99) if event.kind != "added"])
+    assert found[0] == found[1] == found[2]
+    first = [event.at for event in found[0] if event.slot == 0]
+    assert first == sorted(first)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_wrong_rows_of_several_pieces_are_named_and_nothing_is_imported(events, tmp_path, monkeypatch, at_once):
+    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", at_once)
+    text = "visit,product,reward,at\n" + "".join(f"v{i},p,{'x' * (i in (1, 4))}1,{9 - i}\n" for i in range(6))
+    with pytest.raises(ValueError, match=r"nothing was imported:\nrow 2, .*line 3.*\nrow 5, .*line 6 of the file"):
+        import_events(events, SETTINGS, table(tmp_path, text))
+    assert events.last() == 0
+
+
+def test_few_events_are_in_memory_at_once(events, monkeypatch):
+    sizes, append_events = [], Writer.append
+    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", 10)
+    monkeypatch.setattr(Writer, "append", lambda self, some: sizes.append(living()) or append_events(self, some))
+    clicks = pl.DataFrame({"visit": [f"v{i}" for i in range(100)], "product": ["p"] * 100, "reward": [1] * 100})
+    before = living()
+    import_events(events, SETTINGS, clicks)
+    assert max(sizes) - before <= 3 * 2 * 10
+
+
+def living():
+    gc.collect()
+    return sum(isinstance(each, Event) for each in gc.get_objects())
 
 
 def test_from_sqlite_to_postgresql(events, postgres_url):  # noqa: F811
@@ -203,7 +262,7 @@ HEAD = "id,at,kind,visit,product,slot,reward,propensity,explored,sample,features
         ("1_0,1,closed,v,,,,,,,", "row 1, column 'id': must be a whole number, got '1_0'"),
         (f"1,1,closed,{'v' * 201},,,,,,,", r"visit must have 1 to 200 characters, got 201 \(line 2 of"),
         ("1,1,closed,v\u2028,,,,,,,", r"'visit': visit must not have control characters, line breaks or special"),
-        ("1,1,closed,v,,,,,,,\n2,1,answered,w,p,,1e13,,,,", r"row 2, .* -1e\+12 and .*got 1e\+13 \(line 3 of the"),
+        ("1,1,closed,v,,,,,,,\n2,1,answered,w,p,,1e13,,,,", r"row 2, .* -1e\+12 to .*got 1e\+13 \(line 3 of the"),
         ("1,1,recommended,v,p,99999999999,,,,,", "row 1, column 'slot': must be a slot, from 0 to 999"),
         ("1,1,recommended,v,p,0,,7,,,", "row 1, column 'propensity': must be more than 0 and at most 1, got 7"),
         (f"1,1,recommended,v,p,0,,,,,{'x' * 600_000}", "must have at most 524288 characters, got 600000"),
@@ -225,7 +284,7 @@ def test_a_table_that_does_not_fit_in_memory_is_refused_before_it_is_read(events
         file.write(b"\n")
     with pytest.raises(ValueError, match=r"line 3 of .*clicks.csv has more than 1048576 bytes"):
         import_events(events, SETTINGS, path)
-    monkeypatch.setattr("rlsvi.core.checks.memory", lambda: 7000)
+    monkeypatch.setattr("rlsvi.core.checks.memory", lambda: 1400)
     for name in ("three.csv", "three.parquet"):
         rows = pl.DataFrame({"visit": ["a", "b", "c"], "product": ["p"] * 3, "reward": ["1"] * 3})
         (rows.write_csv if name.endswith("csv") else rows.write_parquet)(tmp_path / name)
@@ -366,7 +425,7 @@ def test_clicks_that_are_wrong_are_named(events, tmp_path, text, words):
 
 
 def test_an_import_that_fails_halfway_leaves_nothing(events, monkeypatch):
-    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", 4)
+    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", 1)
     frame = pl.DataFrame({"visit": ["a", "b", "c"], "product": ["x", "y", "z"], "reward": [1.0, 2.0, 3.0]})
     real, calls = type(events._database).insert, []
 

@@ -19,8 +19,12 @@ import pytest
 from contract.interrupts import Lines, interrupted, some
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
+from typer.testing import CliRunner
+
+from rlsvi.cli import app
 from rlsvi.core.regression import FactorError
 from rlsvi.shop import Event, Events, Recommender, StoreError, follower
+from rlsvi.shop.exchange import export_events
 from rlsvi.shop.follower import Follower, LearnerReplaced
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.requests import NotReady
@@ -80,6 +84,25 @@ def taught(where, visits=5):
         follower.publish()
         follower.stop()
     return where
+
+
+def test_only_the_owner_may_read_the_files_of_a_shop(tmp_path):
+    before, shared = os.umask(0), settings(tmp_path / "fetched", share_draws=True)
+    (tmp_path / "fetched").mkdir()
+    try:
+        taught(settings(tmp_path))
+        taught(shared).file("draws").unlink()
+        with Recommender(shared, learning=False) as shop:
+            assert shop.renew()
+            export_events(shop.events, tmp_path / "events.csv")
+            made = ["simulate-shop", str(tmp_path / "shop.toml"), "--new", "--products", "3", "--slots", "2"]
+            assert CliRunner().invoke(app, made).exit_code == 0
+            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()}
+    finally:
+        os.umask(before)
+    beside = ("", "-wal", "-shm", ".writing", ".learner", ".draws.rlsvi", ".learner.rlsvi")
+    assert {f"shop.db{end}" for end in beside} | {"events.csv", "shop.toml", "products.csv"} == set(modes)
+    assert set(modes.values()) == {0o600}, modes
 
 
 def test_two_shops_share_a_folder(tmp_path):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A Parquet file, or a folder of such files.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A Parquet or CSV file, or a folder of such files.")],
     agent: Annotated[
         str,
         typer.Option(help="As for `rlsvi compare`: default, psrl, .., or my_module:MyAgent; or a class, as PSRL."),
@@ -69,7 +69,7 @@ def fit(
 
     The columns of the log are episode, step, observation, action, reward, next_observation and terminated;
     truncated, mask, next_mask and propensity are optional. An observation of several numbers is a list, or has a
-    column for each: observation_0, observation_1, and so on. `rlsvi.record` writes such logs.
+    column for each: observation_0, observation_1, and so on, as in a CSV file. `rlsvi.record` writes such logs.
 
     With --env, states and actions are those of the environment, and `rlsvi evaluate` and `rlsvi watch` need
     nothing else, unless the agent is your own: then also --import my_module. Without --env, states and actions

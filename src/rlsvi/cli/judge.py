@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def judge(
     file: Annotated[Path, typer.Argument(metavar="POLICY", help="The file of a saved agent.")],
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A Parquet file, or a folder of such files.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A Parquet or CSV file, or a folder of such files.")],
     gamma: Annotated[float, typer.Option(help="The discount, from 0 to 1.")] = 1.0,
     horizon: Annotated[
         int | None,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ShopFile = Annotated[Path, typer.Argument(metavar="SHOP.TOML", help="The file of the shop's settings.")]
 AsJSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+SHORTEST_TOKEN = 16  # characters, for a shop that others can reach
 NEW = """\
 # A shop with the customers of the paper (section 6.3): {products} products, of which a visit is shown {slots}.
 database = "sqlite:///simulated.db"
@@ -54,10 +55,15 @@ def serve(
         variable, host = settings.serve.token_variable, settings.serve.host
         from rlsvi.shop.service.guard import check_token
 
-        if token := os.environ.get(variable):
+        token = os.environ.get(variable)
+        if token:
             check_token(token, f"the token in the variable {variable}")
-        elif host not in LOOPBACK:
-            raise ValueError(f"serve.host = {host!r} is open to others: set a token in the variable {variable}")
+        if host not in LOOPBACK and len(token or "") < SHORTEST_TOKEN:
+            raise ValueError(
+                f"serve.host = {host!r} is open to others: set a token in the variable {variable}, of at least "
+                f"{SHORTEST_TOKEN} characters that nobody can guess, such as by\n"
+                f'export {variable}=$(python -c "import secrets; print(secrets.token_urlsafe())")'
+            )
         from rlsvi.shop.service.processes import load_products, log_as, run, stop_on_signal
 
         log_as("parent")
@@ -147,7 +153,7 @@ def simulate_shop(
 
 def _new(file: Path, products: int, slots: int, seed: int) -> None:
     """Write the settings of a new shop and its products, if there is no such shop yet."""
-    from rlsvi.core.files import check_folder, write_file
+    from rlsvi.core.files import PRIVATE, check_folder, write_file
     from rlsvi.shop.service.customers import references
 
     if slots > products:
@@ -160,8 +166,8 @@ def _new(file: Path, products: int, slots: int, seed: int) -> None:
     width = len(str(products - 1))
     names = [f"product-{i:0{width}}" for i in range(products)]
     lines = "\n".join(f'"{name}" = {value:.3f}' for name, value in references(names, slots, seed).items())
-    write_file(catalogue, "\n".join(["product", *names, ""]).encode())
-    write_file(file, NEW.format(products=products, slots=slots, lines=lines).encode())
+    write_file(catalogue, "\n".join(["product", *names, ""]).encode(), PRIVATE)
+    write_file(file, NEW.format(products=products, slots=slots, lines=lines).encode(), PRIVATE)
     print(f"wrote {file} and {catalogue}\nnext: rlsvi serve {file}, and then: rlsvi simulate-shop {file}")
 
 

@@ -85,7 +85,9 @@ class ArchiveError(ValueError):
     """The file is not a complete, readable agent of this version."""
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+def write(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any], mode: int = 0o666
+) -> None:
     """Write everything or nothing: to a temporary name, synced to disk, then renamed."""
     target = checked_target(path)
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -97,7 +99,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     text = json.dumps(whole, indent=1, allow_nan=False)
     try:
         with (
-            whole_file(target) as file,
+            whole_file(target, mode=mode) as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         ):
             undated = zipfile.ZipInfo(HEADER)  # without a date, so that the same agent gives the same bytes

@@ -22,18 +22,19 @@ from typing import Any, BinaryIO
 fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # not available on Windows
 
 DAY = 24 * 3600.0
+PRIVATE = 0o600  # the mode of a file that only its owner may read
 TEMPORARY = re.compile(r"\.(?P<target>.+)\.((?P<machine>[0-9a-f]{8})-)?[0-9a-f]{8}\.tmp")
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
+def whole_file(path: Path, durable: bool = True, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Open a file for writing, which gets its name only when it is complete and on disk.
 
     Until then, an existing file at `path` stays, even if the process or the machine dies. With durable=False
-    nobody waits for the disk: if the machine dies soon after, the file may be damaged.
+    nobody waits for the disk: if the machine dies soon after, the file may be damaged. The umask narrows the mode.
     """
     remove_left_over(path.parent, path.name)
-    with _temporary(path) as file:
+    with _temporary(path, mode) as file:
         yield file
         file.flush()
         if durable:
@@ -45,9 +46,9 @@ def whole_file(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
         _sync(path.parent)
 
 
-def write_file(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Write `data` to a file that exists completely or not at all."""
-    with whole_file(path) as file:
+    with whole_file(path, mode=mode) as file:
         file.write(data)
 
 
@@ -145,11 +146,11 @@ def machine() -> str:
 
 
 @contextlib.contextmanager
-def _temporary(path: Path) -> Iterator[BinaryIO]:
+def _temporary(path: Path, mode: int) -> Iterator[BinaryIO]:
     """Create a locked file beside `path`, which is removed in the end unless it was renamed."""
     while True:
         temporary = path.with_name(f".{path.name}.{machine()}-{uuid.uuid4().hex[:8]}.tmp")
-        file = open(temporary, "x+b")  # noqa: SIM115
+        file = open(temporary, "x+b", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115
         if lock(file.fileno()) is not False and _is_at(file.fileno(), temporary):
             break
         file.close()  # it was mistaken for a leftover in between

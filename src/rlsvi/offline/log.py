@@ -5,6 +5,7 @@ columns by what they mean, and `episodes_of` checks all of them. An error names 
 from 0, and the file if there are several.
 """
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,9 +34,11 @@ OPTIONAL = "truncated", "mask", "next_mask", "propensity"
 ROW = "row in the log"  # the name of a column that is added
 ACTIONS, STATES = 10_000, 1_000_000  # the most that a log alone may number
 NEAR_ACTION = 1e-3  # of its range, by which a number of an action may differ without a warning
+CSV = ".csv", ".csv.gz"
+LISTED = re.compile(r"\s*[\[(][-+\d.,\seE]*[\])]\s*")  # a list of numbers, written as text
 KINDS = (
-    "a polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a Minari "
-    "data set, or an iterator of such pieces"
+    "a polars frame, the path of a Parquet or CSV file or of a folder of such files, a pandas or Arrow table, a "
+    "Minari data set, or an iterator of such pieces"
 )
 SORT = (
     "rows that are read in chunks must be in the order of episodes and steps: sort the log once, such as by "
@@ -63,7 +66,18 @@ def refuse(column: str, rows: Longs, wrong: Any, what: str) -> None:
 
 def wrong_type(series: "pl.Series", what: str) -> ValueError:
     """Return the error for a column that holds values of another type."""
-    return ValueError(f"the log is wrong in column {series.name!r}: it holds {series.dtype}, {what}")
+    return ValueError(
+        f"the log is wrong in column {series.name!r}: it holds {series.dtype}, {what}{apart(series)}"
+    )
+
+
+def apart(series: "pl.Series") -> str:
+    """Return the remedy for a column of lists that are written as text, as in a CSV file; "" for another one."""
+    found = series.drop_nulls().head(1).to_list() if str(series.dtype) == "String" else []
+    if not found or not LISTED.fullmatch(found[0]):
+        return ""
+    name = series.name
+    return f" ({found[0]!r:.40} is text): give each number a column of its own, {name}_0, {name}_1, .."
 
 
 # ---- Episodes ----------------------------------------------------------------------------------------------
@@ -252,6 +266,8 @@ def spaces_in(columns: "Columns") -> Spaces:
     if len(names) == 1 and dtype.is_integer():
         space = Discrete(max(_largest(columns, name, "states", STATES) for name in observations) + 1)
     elif len(names) == 1 and dtype == pl.String:
+        if apart(columns.frame[names[0]]):
+            raise wrong_type(columns.frame[names[0]], "not numbers")
         space = Text(2**20)
     elif (width := _width(columns, "observation")) is not None and _depth(dtype) <= 1:
         space = Box(-np.inf, np.inf, (width,), np.float64)
@@ -318,7 +334,7 @@ def pieces_of(log: Any) -> list[Piece]:
         for file in files_in(path := Path(log)):
             with read_errors(str(file)):
                 name = "" if file == path else file.relative_to(path).as_posix()
-                pieces.append(Piece(name, pl.read_parquet(file, hive_partitioning=False)))
+                pieces.append(Piece(name, scan([file]).collect()))
         return pieces
     if type(log).__module__.split(".")[0] == "minari":
         return [Piece(f"episode {i} of the data set", frame) for i, frame in enumerate(_minari_episodes(log))]
@@ -340,13 +356,31 @@ def _named_pieces(part: Any, name: str) -> list[Piece]:
 
 
 def files_in(path: Path) -> list[Path]:
-    """Return the Parquet files of a log."""
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    """Return the Parquet files of a log, or its CSV files if there are none."""
+    files = [path]
+    if path.is_dir():
+        files = sorted(path.rglob("*.parquet")) or sorted(f for f in path.rglob("*.csv*") if f.name.endswith(CSV))
     if not files:
-        raise FileNotFoundError(f"there is no Parquet file in the folder {path}")
+        raise FileNotFoundError(f"there is no Parquet or CSV file in the folder {path}")
     if not files[0].exists():
         raise FileNotFoundError(f"there is no log {path}: {file_instead(path, f'give {KINDS}')}")
     return files
+
+
+def scan(files: list[Path]) -> "pl.LazyFrame":
+    """Return Parquet or CSV files as one frame, which is read when it is asked for rows."""
+    import polars as pl
+
+    if not files[0].name.endswith(CSV):
+        return pl.scan_parquet(files, hive_partitioning=False)
+    frame = pl.scan_csv(files, infer_schema_length=None)  # the types follow from all rows
+    texts = frame.select(pl.col(pl.String).is_not_null().any()).collect()
+    empty = [
+        name
+        for name, filled in zip(texts.columns, texts.rows()[0] if texts.width else (), strict=True)
+        if not filled
+    ]
+    return frame.with_columns(pl.col(empty).cast(pl.Int64))  # such as next_observation where every step terminates
 
 
 def collect(frame: "pl.LazyFrame") -> "pl.DataFrame":
@@ -363,7 +397,8 @@ def read_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise ValueError(f"{what} cannot be read, is it a whole Parquet file? {error!s:.200}") from error
+        kind = "CSV" if what.endswith(CSV) else "Parquet"
+        raise ValueError(f"{what} cannot be read, is it a whole {kind} file? {error!s:.200}") from error
 
 
 def _from_pandas(log: Any) -> "pl.DataFrame":

@@ -36,6 +36,7 @@ from rlsvi.offline.log import (
     pieces_of,
     read_errors,
     read_observations,
+    scan,
 )
 from rlsvi.ray_cluster import check_address, connect_ray
 
@@ -129,17 +130,15 @@ def _lazy_frame(log: Any, names: Mapping[str, Any] | None) -> "pl.LazyFrame":
         return log
     if not isinstance(log, str | PathLike):
         return join_pieces(pieces_of(log)).lazy()
-    return pl.scan_parquet(_sorted_files(files_in(Path(log).absolute()), names), hive_partitioning=False)
+    return scan(_sorted_files(files_in(Path(log).absolute()), names))
 
 
 def _sorted_files(files: list[Path], names: Mapping[str, Any] | None) -> list[Path]:
     """Return files in the order of the episode and step that each begins with, without those that are empty."""
-    import polars as pl
-
     begin, first = [], None
     for file in files:
         with read_errors(str(file)):
-            frame = pl.scan_parquet(file, hive_partitioning=False).head(1).collect()
+            frame = scan([file]).head(1).collect()
         first = frame if first is None else first
         if frame.schema != first.schema:
             raise ValueError(

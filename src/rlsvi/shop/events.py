@@ -17,7 +17,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from rlsvi.core.checks import flag, shown, whole
-from rlsvi.core.files import fcntl, lock
+from rlsvi.core.files import PRIVATE, fcntl, lock
 from rlsvi.shop.requests import RequestError, check_type, list_of
 from rlsvi.shop.settings import database_url, sqlite_file
 
@@ -398,6 +398,8 @@ class SqliteFile:
                 connection.execute("PRAGMA journal_mode = WAL").close()
             connection.execute(f"PRAGMA synchronous = {level}").close()
 
+        with contextlib.suppress(OSError):  # SQLite gives the files beside the database the same mode
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
         self._queue = self._open_lock("writing")
         self._place: os.stat_result | None = None
 
@@ -475,7 +477,7 @@ class SqliteFile:
     def _open_lock(self, purpose: str) -> int:
         path = self._beside(purpose)
         try:
-            return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+            return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), PRIVATE)
         except OSError as error:
             raise StoreError(
                 f"{path} cannot be opened ({error.strerror}): let this user write its folder"

@@ -1,13 +1,17 @@
 """The events of a shop as a polars frame, a CSV file or a Parquet file, and back; past clicks as events."""
 
+import contextlib
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from rlsvi.core.archive import path_of
 from rlsvi.core.checks import hint, one_of
 from rlsvi.core.checks import whole as whole_number
-from rlsvi.core.files import check_folder, whole_file
+from rlsvi.core.files import PRIVATE, check_folder, whole_file
 from rlsvi.shop import tables
 from rlsvi.shop.catalogue import missing_products, products_of_file
 from rlsvi.shop.events import KINDS, LARGEST_COUNT, Event, Events, row_of
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 
 COLUMNS = ("visit", "product", "reward", "slot", "at", "propensity", "among")  # of clicks
 AT_ONCE = 20_000  # rows read or written at once
+AGAIN = "there before"  # the name of a column that is added
+FORMULA = r"^('*[=+\-@\t\r])"  # what a spreadsheet would compute, if no apostrophe stood before it
+ESCAPED = r"^'('*[=+\-@\t\r])"
 OPENED = "the events of a shop, such as Events(settings.database)"
 
 
@@ -71,6 +78,9 @@ def _json(value: Any) -> Any:
 def export_events(events: Events, path: str | Path) -> int:
     """Write all events to a CSV or Parquet file, which then exists completely or not at all.
 
+    Only its owner may read it. In a CSV file, an apostrophe is put before names that a spreadsheet would take for
+    a formula because they begin with =, +, - or @. `import_events` removes it.
+
     Parameters
     ----------
     events
@@ -91,15 +101,18 @@ def export_events(events: Events, path: str | Path) -> int:
     0
     >>> events.close()
     """
+    import polars as pl
+
     check_type("events", events, Events, OPENED)
     path = path_of(path)
     if path.suffix not in tables.ENDINGS:
         raise ValueError(f"path must end in .csv or .parquet, got {path}{hint(path.suffix, tables.ENDINGS)}")
     check_folder(path)
     frame = events_frame(events)
-    with whole_file(path) as file:
+    with whole_file(path, mode=PRIVATE) as file:
         if path.suffix == ".csv":
-            frame.write_csv(file)
+            escaped = pl.col("visit", "product").str.replace(FORMULA, "'${1}")  # the other texts are ours
+            frame.with_columns(escaped).write_csv(file)
         else:
             frame.write_parquet(file)
     return frame.height
@@ -175,35 +188,52 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
     2
     >>> events.close()
     """
+    import polars as pl
+
     check_type("events", events, Events, OPENED)
     check_type("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')
     table = TableReader(source)
     clicks = "kind" not in table.frame.columns
-    listed = products_of_file(settings) if clicks else []
-    found = (_events_of_clicks if clicks else _events_of_table)(table, settings)
-    visits, products = {event.visit for event in found} - {""}, {event.product for event in found} - {""}
+    if clicks:
+        for name in ("visit", "product", "reward"):
+            table.check_column(name)
+        listed, (order, ends) = products_of_file(settings), _order_of_clicks(table.frame)
+        named = _names(table.frame["product"][order], name_parser("product", settings.ids))
+        pieces = _pieces_of_clicks(table, settings, order, ends)
+    else:
+        if {*table.frame.columns, "among", "correction"} != set(Event._fields):  # early versions had neither
+            raise ValueError(f"a table of events must have the columns {', '.join(Event._fields)}")
+        if table.csv is not None:
+            table.frame = table.frame.with_columns(pl.col("visit", "product").str.replace(ESCAPED, "${1}"))
+        pieces = _pieces_of_table(table, settings)
+    names = [table.frame[name].cast(pl.String) for name in ("visit", "product")]
+    visits, products = (name.filter(name != "").n_unique() for name in names)
     with events.writing() as writer:
+        new: list[Event] = []
         if clicks:
-            past = writer.visits(event.visit for event in found)
-            known = next((name for name, stored in past.items() if stored), None)
-            if known is not None:
-                raise ValueError(f"nothing was imported: the database already has visit {known!r}")
             catalogue = writer.catalogue()
             new = missing_products(listed, catalogue)
-            there = {"", *catalogue, *(event.product for event in new)}
-            unlisted = dict.fromkeys(event.product for event in found if event.product not in there)
-            found = [*new, *(Event("added", product=name) for name in unlisted), *found]
+            there = {*catalogue, *(event.product for event in new)}
+            new += [Event("added", product=name) for name in named if name not in there]
         elif writer.last():
             raise ValueError("nothing was imported: the database already has events, import them into a new one")
-        for start in range(0, len(found), AT_ONCE):
-            writer.append(found[start : start + AT_ONCE])
-    return Imported(table.frame.height, len(visits), len(products), len(found))
+        count = len(writer.append(new))
+        for piece in pieces:
+            if clicks:
+                past = writer.visits(event.visit for event in piece)
+                known = next((name for name, stored in past.items() if stored), None)
+                if known is not None:
+                    raise ValueError(f"nothing was imported: the database already has visit {known!r}")
+            if table.is_right:
+                count += len(writer.append(piece))
+        table.refuse_errors()
+    return Imported(table.height, visits, products, count)
 
 
-def _events_of_table(table: TableReader, settings: ShopSettings) -> list[Event]:
-    """Return the events of a table that `export_events` has written."""
-    if {*table.frame.columns, "among", "correction"} != set(Event._fields):  # early versions had neither
-        raise ValueError(f"a table of events must have the columns {', '.join(Event._fields)}")
+def _pieces_of_table(table: TableReader, settings: ShopSettings) -> Iterator[list[Event]]:
+    """Yield the events of a table that `export_events` has written, some at once."""
+    import polars as pl
+
     visit, product = name_parser("visit", settings.ids), name_parser("product", settings.ids)
     parsers = {
         "kind": lambda value: one_of("it", value, KINDS),
@@ -220,60 +250,94 @@ def _events_of_table(table: TableReader, settings: ShopSettings) -> list[Event]:
         "among": names_parser("among", settings.ids),
         "correction": tables.whole,
     }
-    needed = ("kind", "at", "id")
-    columns = [table.column(name, parsers[name], needed=name in needed) for name in Event._fields]
-    table.refuse_errors()
-    found = [Event(*row) for row in zip(*columns, strict=True)]
-    found = [
-        event._replace(visit=event.visit or "", product=event.product or "", correction=event.correction or 0)
-        for event in found
-    ]
-    seen, last = set(), 0
-    for row, event in enumerate(found):  # none may be incomplete, out of order, or there twice
-        once = (event.visit, event.kind, event.product, event.correction)
+    once = pl.struct("visit", "kind", "product", *{"correction"}.intersection(table.frame.columns))
+    again = ~once.is_first_distinct() & (pl.col("visit").cast(pl.String) != "")
+    table.frame = table.frame.with_columns(again.fill_null(False).alias(AGAIN))
+    last, ends = 0, [*range(AT_ONCE, table.height, AT_ONCE), table.height]
+    for piece in table.pieces(ends):
+        columns = [
+            table.column(name, parsers[name], needed=name in ("kind", "at", "id")) for name in Event._fields
+        ]
+        found, cells_are_right = [], table.is_right
+        for row, (values, twice) in enumerate(zip(zip(*columns, strict=True), piece[AGAIN], strict=True)):
+            event = Event(*values)
+            event = event._replace(
+                visit=event.visit or "", product=event.product or "", correction=event.correction or 0
+            )
+            found.append(event)
+            if not cells_are_right:
+                continue  # an event of a wrong cell would be called incomplete
+            try:
+                row_of(event)
+            except ValueError as error:
+                table.add_error(row, str(error))
+            if event.id <= last:
+                table.add_error(row, f"column 'id': numbers must increase, got {event.id} after {last}")
+            if twice:
+                table.add_error(row, f"{event.kind!r} of this visit and product is there twice")
+            last = event.id
+        yield found
+
+
+def _pieces_of_clicks(table: TableReader, settings: ShopSettings, order: Any, ends: Any) -> Iterator[list[Event]]:
+    """Yield the events of the visits in a table of clicks, some visits at once."""
+    there = set(table.frame.columns)
+    for _ in table.pieces(ends, order):
+        columns = {
+            "visit": table.column("visit", name_parser("visit", settings.ids)),
+            "product": table.column("product", name_parser("product", settings.ids)),
+            "reward": table.column("reward", tables.reward_parser(settings.reward), needed=False),
+            "slot": table.column("slot", tables.whole, needed="slot" in there),
+            "at": table.column("at", tables.moment, needed="at" in there),
+            "propensity": table.column("propensity", tables.probability, needed=False),
+            "among": table.column("among", names_parser("among", settings.ids), needed=False),
+            "features": table.features(settings.customer, "customer", COLUMNS),
+        }
+        visits: dict[str, list[dict[str, Any]]] = {}
+        for row, values in enumerate(zip(*columns.values(), strict=True)):
+            click = dict(zip(columns, values, strict=True), row=row)
+            visits.setdefault(click["visit"], []).append(click)
+        if table.is_right:
+            yield [event for visit in visits.values() for event in _events_of_visit(table, visit, settings.slots)]
+
+
+def _order_of_clicks(frame: "pl.DataFrame") -> tuple[Any, Any]:
+    """Return the order in which rows of clicks become events, and where pieces of whole visits end.
+
+    Visits come in the order of their first clicks, and the clicks of a visit in the order of slots, or of times.
+    """
+    import polars as pl
+
+    keys = pl.DataFrame({"visit": frame["visit"], "at": _times(frame)}).with_row_index("row")
+    by, first = "at", pl.col("at").min()
+    if "slot" in frame.columns:
+        keys = keys.with_columns(frame["slot"].cast(pl.Int64, strict=False))
+        by, first = "slot", pl.col("at").sort_by("slot").first()
+    begin = first.over("visit").alias("begin"), pl.col("row").min().over("visit").alias("first")
+    keys = keys.with_columns(begin).sort("begin", "first", by, "row")
+    last = np.append(np.flatnonzero(keys["first"].diff()[1:].to_numpy()) + 1, len(keys))
+    wanted = np.arange(AT_ONCE, len(keys) + AT_ONCE, AT_ONCE).clip(max=len(keys))
+    return keys["row"].to_numpy(), np.unique(last[np.searchsorted(last, wanted)])
+
+
+def _times(frame: "pl.DataFrame") -> list[float]:
+    """Return the times of clicks, 0 where there is none or it is wrong."""
+    found = []
+    for value in frame["at"] if "at" in frame.columns else [None] * frame.height:
         try:
-            row_of(event)
-        except ValueError as error:
-            table.add_error(row, str(error))
-        if event.id <= last:
-            table.add_error(row, f"column 'id': numbers must increase, got {event.id} after {last}")
-        if event.visit and once in seen:
-            table.add_error(row, f"{event.kind!r} of this visit and product is there twice")
-        seen.add(once)
-        last = event.id
-    table.refuse_errors()
+            found.append(tables.moment(value))
+        except ValueError:
+            found.append(0.0)
     return found
 
 
-def _events_of_clicks(table: TableReader, settings: ShopSettings) -> list[Event]:
-    """Return the events of the visits in a table of clicks."""
-    there = set(table.frame.columns)
-    columns = {
-        "visit": table.column("visit", name_parser("visit", settings.ids)),
-        "product": table.column("product", name_parser("product", settings.ids)),
-        "reward": table.column("reward", tables.reward_parser(settings.reward), needed="reward" not in there),
-        "slot": table.column("slot", tables.whole, needed="slot" in there),
-        "at": table.column("at", tables.moment, needed="at" in there),
-        "propensity": table.column("propensity", tables.probability, needed=False),
-        "among": table.column("among", names_parser("among", settings.ids), needed=False),
-        "features": table.features(settings.customer, "customer", COLUMNS),
-    }
-    table.refuse_errors()
-    clicks = [
-        dict(zip(columns, values, strict=True), row=row)
-        for row, values in enumerate(zip(*columns.values(), strict=True))
-    ]
-    visits: dict[str, list[dict[str, Any]]] = {}
-    for click in clicks:
-        visits.setdefault(click["visit"], []).append(click)
-    ordered = (sorted(visit, key=_order) for visit in visits.values())
-    found = [_events_of_visit(table, visit, settings.slots) for visit in ordered]
-    table.refuse_errors()
-    return [event for events in sorted(found, key=lambda events: events[0].at) for event in events]
-
-
-def _order(click: dict[str, Any]) -> float:
-    return float(click["at"] or 0) if click["slot"] is None else click["slot"]
+def _names(values: "pl.Series", parse: Callable[[Any], str]) -> list[str]:
+    """Return the different names in a column in their order, without those that are wrong."""
+    found = dict[str, None]()
+    for value in values.unique(maintain_order=True).drop_nulls():
+        with contextlib.suppress(ValueError):
+            found[parse(value)] = None
+    return list(found)
 
 
 def _events_of_visit(table: TableReader, clicks: list[dict[str, Any]], slots: int) -> list[Event]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.core.files import write_file
+from rlsvi.core.files import PRIVATE, write_file
 from rlsvi.shop.events import Event, Events
 from rlsvi.shop.features import Encoder
 from rlsvi.shop.model.draws import Draws, DrawsFileError, read_draws, with_products
@@ -164,5 +164,5 @@ class SampleFile:
         if found is not None:
             number, body = found
             if not self._path.exists() or self._path.read_bytes() != body:  # others here may have copied them
-                write_file(self._path, body)
+                write_file(self._path, body, PRIVATE)
             self._fetched = number

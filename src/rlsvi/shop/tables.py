@@ -3,11 +3,13 @@
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from rlsvi.core.checks import fits, hint, shown
 from rlsvi.core.files import file_instead
@@ -32,7 +34,7 @@ UNREADABLE = {  # by words of polars, in small letters
     "empty csv": "it is empty: the first line must have the names of the columns",
     "utf-8": "it is no text in UTF-8: save it in this encoding",
 }
-NUMBERS_PER_ROW = 300  # the memory that a row takes until it is stored, in numbers of 8 bytes
+NUMBERS_PER_ROW = 60  # the memory that a row takes until it is stored, in numbers of 8 bytes
 
 
 def _read(source: Any) -> "pl.DataFrame":
@@ -82,21 +84,37 @@ def _check_size(path: Path, rows: int) -> None:
 
 
 class TableReader:
-    """The columns of a polars frame, CSV file or Parquet file.
+    """The columns of a polars frame, CSV file or Parquet file: all rows, or one piece of them after another.
 
     What is wrong in them is collected, and refused at once by `refuse_errors`, which names lines of a CSV file.
     """
 
     def __init__(self, source: Any) -> None:
-        self.frame, self._source = _read(source), source
+        self.frame = _read(source)
+        self.csv = Path(source) if isinstance(source, str | Path) and Path(source).suffix == ".csv" else None
+        self.height, self._rows = self.frame.height, np.arange(self.frame.height)
         self._errors, self._count = list[tuple[int, str]](), 0  # the first rows that are wrong, and how many are
+
+    def pieces(self, ends: Any, order: Any = None) -> Iterator["pl.DataFrame"]:
+        """Let `frame`, which is also yielded, be one piece of the rows after another, perhaps in another order."""
+        if order is not None:
+            self.frame, self._rows = self.frame[order], order
+        whole, rows = self.frame, self._rows
+        for start, end in zip([0, *ends[:-1]], ends, strict=True):
+            self.frame, self._rows = whole[int(start) : int(end)], rows[int(start) : int(end)]
+            yield self.frame
+
+    def check_column(self, name: str) -> None:
+        """Raise an error if there is no such column."""
+        there = self.frame.columns
+        if name not in there:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(there)}{hint(name, there)}")
 
     def column(self, name: str, parse: Callable[[Any], Any], needed: bool = True) -> list[Any]:
         """Return the values of a column; None where there is none, which is wrong if values are needed."""
+        if needed:
+            self.check_column(name)
         if name not in self.frame.columns:
-            if needed:
-                there = self.frame.columns
-                raise ValueError(f"there is no column {name!r}; there are {', '.join(there)}{hint(name, there)}")
             return [None] * self.frame.height
         values: list[Any] = []
         for row, value in enumerate(self.frame[name]):
@@ -123,22 +141,23 @@ class TableReader:
         return [{name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows]
 
     def add_error(self, row: int, what: str) -> None:
-        """Remember that a row, counted from 0 here, is wrong."""
-        self._errors, self._count = sorted([*self._errors, (row, what)])[:NAMED], self._count + 1
+        """Remember that a row of the piece, counted from 0 here, is wrong."""
+        found = int(self._rows[row]), what
+        self._errors, self._count = sorted([*self._errors, found])[:NAMED], self._count + 1
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing wrong was found so far."""
+        return not self._errors
 
     def refuse_errors(self) -> None:
         """Raise an error that names the rows that are wrong, if there are any."""
         if self._errors:
-            place = " (line {} of the file)" if self._has_lines() else ""
+            has_lines = self.csv is not None and _lines(self.csv) == self.height + 1  # every row is one
+            place = " (line {} of the file)" if has_lines else ""
             lines = [f"row {row + 1}, {what}{place.format(row + 2)}" for row, what in self._errors]
             more = self._count - len(lines)
             raise ValueError("\n".join(["nothing was imported:", *lines, *([f"and {more} more"] if more else [])]))
-
-    def _has_lines(self) -> bool:
-        """Return whether every row is a line of a file, after a line with the names of columns."""
-        if not isinstance(self._source, str | Path) or Path(self._source).suffix != ".csv":
-            return False
-        return _lines(Path(self._source)) == self.frame.height + 1
 
 
 def _feature(encoder: Encoder, name: str, value: Any) -> float | str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from rlsvi.core.archive import checked_target
 from rlsvi.core.compile import Bools, Floats, Longs, compiled
-from rlsvi.core.files import whole_file
+from rlsvi.core.files import PRIVATE, whole_file
 from rlsvi.core.regression import FactorError
 from rlsvi.shop.model.regression import Sizes, first_weights
 from rlsvi.shop.model.targets import add_answer, add_rows, largest, not_zero, scrambled
@@ -219,7 +219,7 @@ def write_draws(path: str | os.PathLike[str], draws: Draws, header: Mapping[str,
     start = len(MAGIC) + LENGTH + CHECKSUM
     parts = [text.ljust(_padded(start + len(text)) - start), *bodies]
     length = f"{len(text):>{LENGTH}}".encode()
-    with whole_file(target, durable=False) as file:
+    with whole_file(target, durable=False, mode=PRIVATE) as file:
         file.write(MAGIC + length + _checksum(length, *parts))
         for part in parts:
             file.write(part)

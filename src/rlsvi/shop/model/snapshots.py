@@ -11,6 +11,7 @@ import numpy as np
 from rlsvi.core import archive
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite
+from rlsvi.core.files import PRIVATE
 from rlsvi.shop.model.learner import RECENT, Chains, RewardSums, ShopLearner
 from rlsvi.shop.model.regression import FACTORS, ProductArrays, Ridges, check_memory
 from rlsvi.shop.model.targets import NEVER, OpenVisit, VisitArrays
@@ -47,7 +48,7 @@ def save_learner(path: str | os.PathLike[str], learner: ShopLearner, shop: str =
     arrays |= {f"visit_{name}": array for name, array in visits._asdict().items()}
     arrays |= {"visit_keys": chains.visits.keys}
     arrays |= {name: getattr(chains, name) for name in ("weight", "beta", "base", "forgotten")}
-    archive.write(path, header, {**arrays, "recent": chains.statistics.recent})
+    archive.write(path, header, {**arrays, "recent": chains.statistics.recent}, PRIVATE)
 
 
 def load_learner(path: str | os.PathLike[str], settings: ShopSettings, shop: str = "") -> ShopLearner:

@@ -152,7 +152,7 @@ class Guard:
         log.warning("refused", extra={"path": scope["path"][:200], "status": 403, "why": refusal[1]})
 
     def _look(self, scope: MutableMapping[str, Any]) -> tuple[bool, tuple[int, str] | None]:
-        """Whether a request shows the token (or needs it, if there is none), and why it is refused, if so."""
+        """Return whether a request shows the token (or would have to), and why it is refused, if it is."""
         if self._token is None and (why := _refusal_of_host(scope["headers"])):
             return False, (403, why)
         shown = size = b""

@@ -14,6 +14,7 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from rlsvi.shop.catalogue import missing_products, products_of_file
 from rlsvi.shop.events import Events, StoreError
@@ -24,6 +25,8 @@ from rlsvi.shop.settings import ShopSettings
 FIRST_PAUSE, LONGEST_PAUSE = 0.3, 10.0  # seconds before a process is started again
 STEADY = 5.0  # seconds after which a process counts as well
 GRACE = 30.0  # seconds until a process that was told to end is killed
+MINUTE = 60.0  # seconds
+SHOWN_A_MINUTE = 10  # warnings of a kind that are written to the log
 YIELDING = 10  # by how much the learner is nicer than the workers: it uses what they leave of the processor
 PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 log = logging.getLogger("rlsvi.serve")
@@ -167,6 +170,30 @@ def yield_to_others() -> None:
 # ---- logs as lines of JSON on stderr ------------------------------------------------------------------------
 
 
+class Repetitions(logging.Filter):
+    """Lets a few warnings and errors of a kind pass in a minute; the next one says how many were left out.
+
+    A kind is an event with a status. Clients could fill a disk otherwise.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kinds: dict[Any, tuple[float, int]] = {}  # since when, and how many
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is written."""
+        if record.levelno < logging.WARNING:
+            return True
+        kind = record.msg, getattr(record, "status", None)
+        since, count = self._kinds.get(kind, (record.created, 0))
+        if record.created - since >= MINUTE:
+            if count > SHOWN_A_MINUTE:
+                record.left_out = count - SHOWN_A_MINUTE
+            since, count = record.created, 0
+        self._kinds[kind] = since, count + 1
+        return count < SHOWN_A_MINUTE
+
+
 class JSONLines(logging.Formatter):
     """One JSON object a line: when, how grave, which process, what, and more fields that the caller gives."""
 
@@ -195,6 +222,7 @@ def log_as(role: str, level: int = logging.INFO) -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JSONLines(role))
+    handler.addFilter(Repetitions())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
