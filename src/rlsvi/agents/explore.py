@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlsvi.core.archive import storable
-from rlsvi.core.checks import finite, number, shaped, shown, whole
+from rlsvi.core.checks import finite, function_of, number, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.elementary import exp, power
 from rlsvi.core.random import argmax_set, pick
@@ -169,6 +169,7 @@ def exploration(explore: Explore, first: int, episodes: int) -> tuple[int, Float
 def scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Floats:
     """Return the values of a schedule in `episodes` episodes from `first` on."""
     if callable(schedule):
+        function_of(name, schedule, "the episode")
         return np.array([number(name, schedule(first + i)) for i in range(episodes)], dtype=np.float64)
     return np.full(episodes, number(name, schedule))
 

@@ -13,7 +13,7 @@ from gymnasium import Env
 
 from rlsvi.agents.files import load_like
 from rlsvi.core.archive import checked_target
-from rlsvi.core.checks import shown, whole
+from rlsvi.core.checks import shown, takes, whole
 from rlsvi.envs.description import copied_env
 from rlsvi.envs.task import play_episodes
 
@@ -250,7 +250,7 @@ def callbacks_of(
             )
     given: Any = on_episode if isinstance(on_episode, list | tuple) else [on_episode] * (on_episode is not None)
     for one in given:
-        if isinstance(one, type) or not (isinstance(one, Callback) or callable(one)):
+        if not isinstance(one, Callback) and not takes(one, 2):
             raise TypeError(
                 "on_episode must be a function of the agent and the return, a callback such as "
                 f"rlsvi.callbacks.CSV(path), or a list of these, got {shown(one)}"

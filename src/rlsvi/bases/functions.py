@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table, vector
-from rlsvi.core.checks import shown
+from rlsvi.core.checks import function_of, shown
 from rlsvi.core.compile import Floats, Ints
 
 
@@ -34,7 +34,7 @@ class StateFeatures:
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features with one block of d weights per action."""
-        _check_function(self.function)
+        function_of("function", self.function, "an observation")
         block = np.arange(actions, dtype=np.int32)
         dim = len(vector("function", self.function(example)))
 
@@ -68,7 +68,7 @@ class ActionFeatures:
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features with one block of K weights."""
-        _check_function(self.function)
+        function_of("function", self.function, "an observation", "an action")
         block = np.zeros(actions, dtype=np.int32)
         dim = len(vector("function", self.function(example, 0)))
 
@@ -110,11 +110,6 @@ class Transformer:
             return vector("transformer", row[0])
 
         return StateFeatures(features).bind(states, actions, horizon, example)
-
-
-def _check_function(function: Any) -> None:
-    if not callable(function):
-        raise TypeError(f"function must be a function of an observation, got {shown(function)}")
 
 
 def check_like(example: Any, observation: Any) -> None:

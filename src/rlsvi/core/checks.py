@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable
 from decimal import Decimal
 from difflib import get_close_matches
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,6 +98,25 @@ def hint(name: Any, names: Iterable[str]) -> str:
     """Return the end of an error that has listed all names: which of them was probably meant, or nothing."""
     near = instead(name, names, "?") if isinstance(name, str) else "?"
     return "" if near == "?" else f": {near}"
+
+
+def takes(value: Any, count: int) -> bool:
+    """Return whether `value` is a function, not a class, that can be called with so many arguments."""
+    if isinstance(value, type) or not callable(value):
+        return False
+    try:
+        signature(value).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:
+        pass  # a function of C does not tell what it takes
+    return True
+
+
+def function_of(name: str, value: Any, *arguments: str) -> None:
+    """Raise an error if `value` is not a function that can be called with these arguments, described in words."""
+    if not takes(value, len(arguments)):
+        raise TypeError(f"{name} must be a function of {' and '.join(arguments)}, got {shown(value)}")
 
 
 def fits(what: str, numbers: int, remedy: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rlsvi.core.archive import storable
-from rlsvi.core.checks import finite, fits, one_of, read_only, shown, whole
+from rlsvi.core.checks import finite, fits, function_of, one_of, read_only, shown, whole
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import normal, pick, uniform
 from rlsvi.html import html_table
@@ -221,8 +221,7 @@ class FiniteMDP:
         """
         for key, count in (("horizon", horizon), ("states", states), ("actions", actions)):
             whole(key, count, 1, 2**31 - 1)
-        if not callable(successors):
-            raise TypeError(f"successors must be a function of a state and an action, got {shown(successors)}")
+        function_of("successors", successors, "a state", "an action")
         fits("states and actions", 4 * states * actions, "make them fewer")
         mask = np.ones((states, actions), dtype=bool) if legal is None else _copied("legal", legal, states)
         if mask.shape not in ((states, actions), (horizon, states, actions)):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import shown
+from rlsvi.core.checks import function_of, shown
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.envs.actions import Choices, numbering
 from rlsvi.envs.task import Task
@@ -157,12 +157,7 @@ def is_function(policy: Any, others: str = "or a function of an observation", na
         )
     if callable(getattr(policy, "predict", None)):
         return False
-    try:
-        signature(policy).bind(None)
-    except TypeError as error:
-        raise TypeError(f"{name} must be a function of one observation, got {policy!r:.80}: {error}") from None
-    except ValueError:
-        pass  # it does not tell what it takes
+    function_of(name, policy, "one observation")
     return True
 
 

@@ -15,7 +15,7 @@ from rlsvi.agents.continual import ContinualAgent, Rule, Walk, advance, row_valu
 from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import choose, exploration
 from rlsvi.agents.finite.rlsvi import FiniteMind, known_row
-from rlsvi.core.checks import fits, shown, whole
+from rlsvi.core.checks import fits, function_of, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, reseed
 from rlsvi.envs.task import Task
@@ -70,8 +70,7 @@ def simulate_continual(
     steps = whole("steps", steps, 0)
     if not isinstance(agent, ContinualAgent):
         raise TypeError(f"agent must be ContinualRLSVI or ContinualLSVI, got {shown(agent)}")
-    if not callable(advance):
-        raise TypeError(f"advance must be a function of the number of steps just done, got {shown(advance)}")
+    function_of("advance", advance, "the number of steps just done")
     check_alike(mdp)
     table, task = mdp.table, Task(0, mdp.table.actions, mdp.table.states)
     agent._take_on(task)

@@ -35,7 +35,7 @@ from rlsvi.agents.contract import (
     values,
 )
 from rlsvi.agents.explore import GREEDY, choose, exploration, probabilities
-from rlsvi.core.checks import fits, flag, shown, whole
+from rlsvi.core.checks import fits, flag, function_of, shown, whole
 from rlsvi.core.compile import ONE, Floats, Ints, Longs, Words, compiled, unsigned
 from rlsvi.core.random import Seed, bits, copy, reseed, sequence
 from rlsvi.envs.finite import FiniteMDPEnv
@@ -255,8 +255,7 @@ def check_problem(problem: Any, advance: Any, unit: str = "episodes") -> None:
     """Raise an error if these are not a problem and a function."""
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem, such as rlsvi.problems.chain(10), got {shown(problem)}")
-    if not callable(advance):
-        raise TypeError(f"advance must be a function of the number of {unit} just finished, got {shown(advance)}")
+    function_of("advance", advance, f"the number of {unit} just finished")
 
 
 @compiled

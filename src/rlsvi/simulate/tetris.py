@@ -29,7 +29,7 @@ from rlsvi.agents.stationary import (
     resize_ring,
 )
 from rlsvi.bases.tetris import Tetris
-from rlsvi.core.checks import fits, shown, whole
+from rlsvi.core.checks import fits, function_of, shown, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, reseed
 from rlsvi.envs.task import Task
@@ -113,8 +113,7 @@ def simulate_tetris(
     (3,)
     """
     limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1, FOREVER)
-    if not callable(advance):
-        raise TypeError(f"advance must be a function of the number of games just finished, got {shown(advance)}")
+    function_of("advance", advance, "the number of games just finished")
     found = _blank(check_rules(rules), whole("games", games, 0, 2**31 - 1))
     if games == 0:
         return found

@@ -386,7 +386,10 @@ def _check_clone(name: str, agent: Any) -> None:
 
 def _call(name: str, function: Callable[..., Any], env: Any, seed: int) -> Any:
     """Call a function with those of env and seed that it takes."""
-    takes = inspect.signature(function).parameters
+    try:
+        takes = inspect.signature(function).parameters
+    except ValueError:  # of a function or class of C
+        raise TypeError(f"problem must be {WANTED}, got {shown(function)}") from None
     given = {key: value for key, value in (("env", env), ("seed", seed)) if key in takes}
     if any(it.kind is it.VAR_KEYWORD for it in takes.values()):
         given["seed"] = seed
@@ -473,7 +476,10 @@ def draw_problem(given: Any, seed: int) -> DrawnProblem:
 
 def _call_with_seed(function: Callable[..., Any], seed: int) -> Any:
     """Call a function with the seed, as `seed` or as its first argument, or without if it requires none."""
-    takes = inspect.signature(function).parameters
+    try:
+        takes = inspect.signature(function).parameters
+    except ValueError:  # of a function or class of C
+        raise TypeError(f"problem must be {WANTED}, got {shown(function)}") from None
     if "seed" in takes:
         return function(seed=seed)
     positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlsvi.core.card import TooLittleMemory, cuda
-from rlsvi.core.checks import hint, shown, whole
+from rlsvi.core.checks import hint, shown, takes, whole
 from rlsvi.core.machine import cores, environment
 from rlsvi.ray_cluster import check_address, connect_ray, import_ray
 from rlsvi.study import job as sources
@@ -78,7 +78,7 @@ def executor(name: str = "processes", workers: int | None = None, address: str |
 def checked_executor(given: str | Executor, workers: int | None = None) -> Executor:
     """Return the executor of this name, or what the user has made with `executor`."""
     chosen = executor(given, workers) if isinstance(given, str) else given
-    if not callable(chosen):
+    if not takes(chosen, 1):
         raise TypeError(f"executor must be a name or what executors.executor returns, got {shown(given)}")
     return chosen
 

@@ -112,7 +112,11 @@ class Job:
         """A digest of function, version and settings: jobs with the same name have the same results."""
         what = {"function": self.function, "version": self.version, "settings": dict(self.settings)}
         if self.given is not None:
-            what["given"] = hashlib.sha256(pickle.dumps(self.given)).hexdigest()
+            try:
+                given = pickle.dumps(self.given)
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                raise TypeError(f"given must be an object that pickle can store: {error!s:.200}") from None
+            what["given"] = hashlib.sha256(given).hexdigest()
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
     def __str__(self) -> str:

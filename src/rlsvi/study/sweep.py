@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from rlsvi.core.checks import flag, shown
+from rlsvi.core.checks import flag, function_of, shown
 from rlsvi.core.machine import uninterrupted
 from rlsvi.study.executors import Executor, checked_executor
 from rlsvi.study.job import Failed, Job
@@ -69,8 +69,7 @@ def sweep(
     wanted = {job.name: job for job in jobs}
     if not wanted:
         raise ValueError("jobs must be at least one")
-    if not callable(advance):
-        raise TypeError(f"advance must be a function of a job and a flag, got {shown(advance)}")
+    function_of("advance", advance, "a job", "a flag")
     compute(wanted, store, executor, redo=flag("redo", redo), advance=advance)
     return store.frame(list(wanted.values()))
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import LARGEST_NUMBER, finite, shaped, shown, whole
+from rlsvi.core.checks import LARGEST_NUMBER, finite, function_of, shaped, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import Seed, sequence, stream, uniform
 from rlsvi.tetris.features import BERTSEKAS, Room, evaluate, new_room
@@ -171,8 +171,8 @@ def policy_iteration(
     whole("iterations", iterations, 0, 10**6)
     whole("games", games, 1, 10**8)
     whole("max_pieces", max_pieces, 1, 2**62)
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be a function of t and the scores, got {shown(progress)}")
+    if progress is not None:
+        function_of("progress", progress, "t", "the scores")
     piece_stream, tie_stream = _streams(seed)
     players, played, ranks, diverged = [], [], [], False
     for t in range(iterations + 1):

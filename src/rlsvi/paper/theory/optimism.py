@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import finite, number, positive, ridge_of, shaped, shown, whole
+from rlsvi.core.checks import finite, function_of, number, positive, ridge_of, shaped, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.examples import weights_of
@@ -97,8 +97,7 @@ def least_gap(
     if not low <= high:
         raise ValueError(f"low must be at most high, got {shown(low)} and {shown(high)}")
     for name, curve in (("optimist", optimist), ("other", other)):
-        if not callable(curve):
-            raise TypeError(f"{name} must be a function of t, got {shown(curve)}")
+        function_of(name, curve, "t")
     t = np.linspace(low, high, points) if low < high else np.array([float(low)])
     table = _evaluate(optimist, other, t)
     while True:
