@@ -46,6 +46,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.recommendation --out out/bench
 	$(BIN)/python -m benchmarks.ensemble --out out/bench
 	$(BIN)/python -m benchmarks.shop_load --out out/bench
+	$(BIN)/python -m benchmarks.shop_strangers --out out/bench
 	$(BIN)/python -m benchmarks.shop_faults --kills 20 --seconds 300 --out out/bench
 	$(BIN)/python -m benchmarks.practice choose --learners ours q-learning --seeds 1 --out out/bench/practice
 

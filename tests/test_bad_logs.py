@@ -160,11 +160,9 @@ def test_csv_files_that_are_wrong(table, tmp_path):
 @pytest.mark.parametrize("env", [drifting, None])
 def test_lists_that_are_text_are_refused_and_not_taken_for_words(tmp_path, cell, env):
     pair = pl.lit(cell).alias("observation"), pl.lit(cell).alias("next_observation")
-    log = rlsvi.record(drifting(), None, 2, seed=4).with_columns(pair)
+    log = rlsvi.record(drifting(), None, 2, seed=4).with_columns(pair).drop("mask", "next_mask", strict=False)
     log.write_csv(tmp_path / "log.csv")
-    with pytest.raises(
-        ValueError, match=r"column 'observation'.*: give each number a column of its own, observation_0"
-    ):
+    with pytest.raises(ValueError, match=r"'observation'.*: give each number a column of its own, observation_0"):
         rlsvi.BoundedRLSVI(seed=1).fit(tmp_path / "log.csv", env and env())
 
 

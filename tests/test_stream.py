@@ -345,7 +345,7 @@ def test_files_that_are_cut_or_differ(log, tmp_path):
     refuses(file, "cannot be read", tmp_path)
     refuses(tmp_path / "none.parquet", "there is no log", tmp_path, FileNotFoundError)
     folder.mkdir()
-    refuses(folder, "no Parquet file in the folder", tmp_path, FileNotFoundError)
+    refuses(folder, "no Parquet or CSV file in the folder", tmp_path, FileNotFoundError)
     log[:50].write_parquet(folder / "a.parquet")
     log[50:].with_columns(pl.col("reward").cast(pl.Float32)).write_parquet(folder / "b.parquet")
     refuses(folder, "b.parquet has the columns .* the same columns, in the same order", tmp_path)

@@ -603,8 +603,8 @@ class Agent:
         Parameters
         ----------
         log
-            A polars frame, a path of a Parquet or CSV file or of a folder of such files, a pandas or Arrow table,
-            a Minari data set, or an iterator of such pieces. Its columns are episode, step, observation, action,
+            A polars frame, the path of a Parquet or CSV file or of a folder of them, a pandas or Arrow table, a
+            Minari data set, or an iterator of such pieces. Its columns are episode, step, observation, action,
             reward, next_observation and terminated, and optionally truncated (an episode that just stops counts as
             truncated), mask and next_mask (which actions are legal) and propensity. The order of its rows does not
             matter: episodes are learned from in the order of their numbers. An observation of several numbers is a
