@@ -91,7 +91,7 @@ smoke-lowest: $(UV)
 PYTHONS = $(shell for minor in 11 12 13 14 15 16; do \
 	for python in $$(command -v python3.$$minor) $$HOME/.pyenv/versions/3.$$minor.*/bin/python; do \
 	$$python -c "import sys; sys.exit(sys.version_info[:2] != (3, $$minor))" 2>/dev/null && echo $$python && break; \
-	done; done)
+	done; done; true)
 test-pythons: $(UV)
 	@set -e; for python in $(PYTHONS); do \
 	version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); venv=.venv-$$version; \
