@@ -84,7 +84,7 @@ def test_a_frame_has_the_columns_of_the_table(events):
     assert frame.schema == empty
     assert (
         ", ".join(frame.columns)
-        == "id, at, kind, visit, product, slot, reward, propensity, explored, sample, features, among"
+        == "id, at, kind, visit, product, slot, reward, propensity, explored, sample, features, among, correction"
     )
     assert frame["kind"].to_list() == [event.kind for event in WRITTEN]
     assert frame["explored"].to_list() == [None, True, None, False, None, None, None]
