@@ -439,7 +439,7 @@ def test_watch_in_the_terminal_and_as_a_moving_picture(tmp_path, monkeypatch):
         assert picture.info["duration"] == 200
     run("train", "walks:Walk-v0", "--episodes", 1, "--evaluate", 0, "--out", "walk", "--quiet")
     words = run("watch", "walk", "--env", "walks:Walk-v0", "--gif", "walk.gif").stderr
-    assert "cannot be shown here as rgb_array; it offers ansi" in words
+    assert "cannot be shown here as rgb_array; its render modes are ansi" in words
     assert not (tmp_path / "walk.gif").exists()
 
 

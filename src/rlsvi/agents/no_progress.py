@@ -1,4 +1,4 @@
-"""A run that earns less than at random says so, or no more than that, and one that never finds a reward.
+"""Warnings of a run that earns no more than random play, or never finds a reward.
 
 The first episodes are played almost at random. After 32, 64, 128, .. episodes the returns of the last quarter of
 all episodes are compared with the worst quarter of the first eight. Less than these is said at once. From 64 on it
@@ -128,7 +128,7 @@ def warn_of_no_progress(wrong: str, remedy: str) -> None:
 def warn_of_no_reward(played: str, remedy: str, explored: bool) -> None:
     """Warn that no reward was found in what was played, such as "32 episodes"."""
     warn_of_no_progress(
-        f"there was no reward in any of {played}{', and exploration makes no headway any more' * explored}",
+        f"there was no reward in any of {played}{', and exploration finds nothing new any more' * explored}",
         "make sure that a reward can be reached before an episode ends, reward steps on the way to it, or "
         + remedy,
     )

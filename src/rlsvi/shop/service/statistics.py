@@ -100,7 +100,7 @@ class Bucket:
 
 
 class RewardSums(NamedTuple):
-    """RewardSums over rewards r with weights w: of w, w r, w^2, w^2 r and w^2 r^2."""
+    """Sums over rewards r with weights w: of w, w r, w^2, w^2 r and w^2 r^2."""
 
     w: float = 0.0
     wr: float = 0.0
