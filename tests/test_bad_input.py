@@ -207,3 +207,45 @@ class Ending(gymnasium.Wrapper):
         if self.left < 0:
             raise RuntimeError("enough")
         return self.env.step(action)
+
+
+USES = {
+    "agent_for": lambda env: rlsvi.agent_for(env),
+    "learn": lambda env: rlsvi.PSRL(horizon=3).learn(env, episodes=1),
+    "compare": lambda env: rlsvi.compare({"a": rlsvi.DiscountedPSRL()}, env, 1, 1, workers=1, progress=False),
+    "record": lambda env: rlsvi.record(env, episodes=1, progress=False),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", ["observation_space", "action_space"])
+@pytest.mark.parametrize("space", [None, 3, [], "Discrete(3)", Discrete, np.ones(2), re], ids=repr)
+def test_what_is_no_space_is_refused_by_name(use, name, space):
+    env = Faulty("numbered")
+    setattr(env, name, space)
+    with pytest.raises(TypeError, match=f"{name} of env must be a space"):
+        USES[use](TimeLimit(env, 3))
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("space", [Discrete(10**6), Discrete(10**9), MultiDiscrete([10**9, 10**9])], ids=str)
+def test_more_actions_than_can_be_learned_are_refused(use, space):
+    env = TimeLimit(Faulty("numbered"), 3)
+    env.action_space = space
+    with pytest.raises(ValueError, match=r"action space.*at most 100,000.*TransformAction"):
+        USES[use](env)
+
+
+def test_more_states_than_memory_holds_are_refused_with_an_agent_that_learns_them():
+    env = TimeLimit(Faulty("numbered"), 3)
+    env.observation_space = Discrete(10**9)
+    with pytest.raises(ValueError, match=r"1000000000 states.*more than this machine has.*DiscountedPSRL"):
+        rlsvi.PSRL(horizon=3).learn(env, episodes=1)
+    assert rlsvi.DiscountedPSRL(seed=0).learn(env, episodes=1).states > 1
+
+
+def test_an_observation_that_is_no_number_of_a_discrete_space_is_not_recorded():
+    env = TimeLimit(Faulty("measured"), 3)
+    env.observation_space = Discrete(6)
+    with pytest.raises(ValueError, match="must be a whole number"):
+        rlsvi.record(env, episodes=1, progress=False)

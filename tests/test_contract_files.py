@@ -206,6 +206,23 @@ def test_a_small_file_that_declares_huge_sizes_is_refused_before_anything_is_all
                 assert peak_of_refusal(case, path) < 16 * 2**20, way
 
 
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("StationaryRLSVI-table", "regressions"),
+        ("BoundedRLSVI-vector", "regressions"),
+        ("OptimisticPSRL-table", "samples"),
+    ],
+)
+def test_a_file_that_would_compute_for_days_is_refused(name, argument, tmp_path):
+    case, path = BY_NAME[name], tmp_path / "agent.rlsvi"
+    case.learned(1).save(path)
+    header, arrays = read(path)
+    write(path, replaced(header, ("arguments", argument), 10**7), arrays)
+    with pytest.raises(ValueError, match=rf"agent\.rlsvi.*{argument} must be at most"):
+        case.load(path)
+
+
 BASES = {
     "Fourier": bases.Fourier(order=1),
     "Fourier-together": bases.Fourier(order=1, together=1),

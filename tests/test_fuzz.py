@@ -979,6 +979,21 @@ RAW_ONCE = [  # each raised an error of Python or NumPy once
     Try("rlsvi.StationaryLSVI StationaryLSVI-table", "regressions", "2^63"),
     Try("rlsvi.GradientRLSVI GradientRLSVI-table", "memory", "2^63"),
     Try("rlsvi.GradientRLSVI GradientRLSVI-table", "ensemble", "2^63"),
+    Try("rlsvi.compare", "executor", "class of numbers"),
+    Try("rlsvi.compare", "executor", "function of nothing"),
+    Try("rlsvi.compare", "problem", "class of numbers"),
+    Try("rlsvi.sweep", "executor", "class of numbers"),
+    Try("rlsvi.sweep", "advance", "function of nothing"),
+    Try("rlsvi.Job", "given", "function of nothing"),
+    Try("rlsvi.FiniteMDP.from_function", "successors", "function of nothing"),
+    Try("rlsvi.EpsilonGreedy", "epsilon", "function of nothing"),
+    Try("rlsvi.IncrementalRLSVI IncrementalRLSVI-table", "nu", "function of nothing"),
+    Try("rlsvi.RLSVI.learn RLSVI-table", "on_episode", "function of nothing"),
+    Try("rlsvi.bases.StateFeatures", "function", "class of numbers"),
+    Try("rlsvi.bases.ActionFeatures", "function", "class of numbers"),
+    Try("rlsvi.simulate.simulate", "advance", "function of nothing"),
+    Try("rlsvi.simulate.simulate_tetris", "advance", "function of nothing"),
+    Try("rlsvi.tetris.policy_iteration", "progress", "class of numbers"),
 ]
 
 

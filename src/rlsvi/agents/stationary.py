@@ -59,7 +59,7 @@ class StationaryAgent(DiscountedAgent):
         one_of("form", self.form, ("literal", "afterstate"))
         if self.memory is not None:
             whole("memory", self.memory, 1, FOREVER)
-        whole("regressions", self.regressions, 1, 2**31 - 1)
+        whole("regressions", self.regressions, 1, 10**5)
 
     def _notice(self) -> None:
         """Warn about values that diverge, and if there was never a reward and nothing new is found any more."""

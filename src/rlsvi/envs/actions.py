@@ -20,7 +20,8 @@ from rlsvi.core.checks import shown, whole
 if TYPE_CHECKING:  # help on the command line does without compiled code
     from rlsvi.core.compile import Floats, Longs
 
-MOST_COMBINATIONS = 1000  # combinations
+MOST_COMBINATIONS = 1000
+MOST_ACTIONS = 100_000  # Discrete ones, or values of all parts together
 NUMBERS = 4  # the most numbers of a Box of which there is a grid
 VALUES = {1: 5, 2: 3}  # of each number, if there are one or two
 UNBOUNDED = 1e9  # a bound beyond this does not say where actions lie
@@ -176,6 +177,7 @@ def starts_of(parts: tuple[int, ...]) -> "Longs":
 def choices_of(space: Any) -> Choices | Parts | None:
     """Return the choice of actions of a space; None for Discrete actions. An error suggests a remedy."""
     if isinstance(space, spaces.Discrete):
+        _check_count(space, int(space.n))
         return None
     if isinstance(space, spaces.Box):
         actions = _grid(space)
@@ -184,6 +186,7 @@ def choices_of(space: Any) -> Choices | Parts | None:
         if not counts:
             raise ValueError(f"env has the action space {space}, in which there is nothing to choose")
         if prod(counts) > MOST_COMBINATIONS:
+            _check_count(space, sum(counts))
             return Parts(str(space.dtype), tuple(space.shape), counts, least)
         actions = list(product(*(part.tolist() for part in parts_of(space))))
     else:
@@ -193,6 +196,16 @@ def choices_of(space: Any) -> Choices | Parts | None:
             "gymnasium.spaces.Discrete(len(actions))), where actions is that list"
         )
     return Choices(str(space.dtype), tuple(space.shape), tuple(actions))
+
+
+def _check_count(space: Any, actions: int) -> None:
+    """Raise an error if there are so many actions, or values of their parts, that every step would take long."""
+    if actions > MOST_ACTIONS:
+        raise ValueError(
+            f"env has the action space {space}, values are learned of at most {MOST_ACTIONS:,} actions: list "
+            "fewer as actions and offer them by gymnasium.wrappers.TransformAction(env, lambda k: actions[k], "
+            "gymnasium.spaces.Discrete(len(actions)))"
+        )
 
 
 def numbering(space: Any) -> tuple[int, int, Choices | None]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from gymnasium import Env, Space
 
-from rlsvi.core.checks import shown
+from rlsvi.envs.task import check_spaces
 
 
 class Spaces(Env[Any, Any]):
@@ -25,10 +25,8 @@ class Spaces(Env[Any, Any]):
     """
 
     def __init__(self, observation_space: Space[Any], action_space: Space[Any]) -> None:
-        for name, space in (("observation_space", observation_space), ("action_space", action_space)):
-            if not isinstance(space, Space):
-                raise TypeError(f"{name} must be a space of Gymnasium, got {shown(space)}")
         self.observation_space, self.action_space = observation_space, action_space
+        check_spaces(self)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Raise an error, since there is nothing to play."""

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from gymnasium import Env
+from gymnasium import Env, Space
 from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
@@ -126,7 +126,15 @@ def check_env(env: Any) -> None:
         raise TypeError("env is a vector environment: pass one environment; rlsvi.compare runs many seeds at once")
     if not isinstance(env, Env):
         raise TypeError(f"env must be a Gymnasium environment, got {type(env).__name__}")
+    check_spaces(env)
     choices_of(env.action_space)
+
+
+def check_spaces(env: Any) -> None:
+    """Check that what an environment calls its spaces are spaces."""
+    for name in ("observation_space", "action_space"):
+        if not isinstance(space := getattr(env, name, None), Space):
+            raise TypeError(f"{name} of env must be a space of Gymnasium, such as Discrete(2), got {shown(space)}")
 
 
 def endless_task_of(env: Any) -> Task:

@@ -719,7 +719,7 @@ class Observations:
 def writer_of(space: Any) -> Callable[[Any], Any]:
     """Return the function that turns an observation into what a log contains: a copy, checked."""
     if isinstance(space, Discrete):
-        return int
+        return _whole
     if isinstance(space, Text):
         return str
     if isinstance(space, Box):
@@ -735,6 +735,14 @@ def writer_of(space: Any) -> Callable[[Any], Any]:
     order, firsts = _order(layout)
     kind = np.float64 if layout.measured else np.int64
     return lambda observation: (vector_of(layout, observation)[order] + firsts).astype(kind)
+
+
+def _whole(value: Any) -> int:
+    if np.size(value) != 1 or np.asarray(value).dtype.kind not in "iub":
+        raise ValueError(
+            f"an observation or action of a Discrete space must be a whole number, got {shown(value)}"
+        )
+    return int(np.asarray(value).item())
 
 
 def _struct(tree: Any, observation: Any) -> Any:

@@ -29,6 +29,7 @@ from rlsvi.core.checks import one_of, shown, whole
 from rlsvi.core.machine import cores
 from rlsvi.envs.description import copied_env, layers_of
 from rlsvi.envs.finite import FiniteMDPEnv
+from rlsvi.envs.task import check_spaces
 from rlsvi.mdp import FiniteMDP, from_gymnasium
 from rlsvi.problems import Problem, chain
 from rlsvi.progress import bar
@@ -467,6 +468,7 @@ def draw_problem(given: Any, seed: int) -> DrawnProblem:
             return DrawnProblem(_name(env), partial(_make, drawn), _table_of(env))
     if not isinstance(drawn, gymnasium.Env):
         raise TypeError(f"problem must be {WANTED}, got {shown(drawn)}")
+    check_spaces(drawn)
     if drawn is not given:
         _check_new(drawn)
         return DrawnProblem(_name(drawn), lambda: drawn, _table_of(drawn))

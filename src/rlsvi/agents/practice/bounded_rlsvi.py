@@ -180,7 +180,7 @@ class BoundedRLSVI(PracticeAgent):
         self._planning = Planning(
             noise=(*noise, in_unit_interval("gamma", self.gamma, closed=True)),
             bounds=_bounds(self.bounds),
-            most=None if self.regressions is None else whole("regressions", self.regressions, 1),
+            most=None if self.regressions is None else whole("regressions", self.regressions, 1, 10**5),
             tolerance=in_unit_interval("tolerance", self.tolerance),
             mean=None if mean is None else float(shaped("prior_mean", finite("prior_mean", mean), ())),
             alike=in_unit_interval("alike", self.alike),

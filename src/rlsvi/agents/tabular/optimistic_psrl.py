@@ -53,7 +53,7 @@ class OptimisticPSRL(TabularAgent):
 
     def _rule(self, H: int, S: int, A: int) -> "OptimisticPSRLRule":
         prior = reward_prior(self.reward_range, self.alpha_R), state_weights(self.alpha_P, S)
-        return OptimisticPSRLRule(*prior, p=np.zeros(S + 1), samples=whole("samples", self.samples, 1, 2**31 - 1))
+        return OptimisticPSRLRule(*prior, p=np.zeros(S + 1), samples=whole("samples", self.samples, 1, 10**5))
 
 
 class OptimisticPSRLRule(NamedTuple):

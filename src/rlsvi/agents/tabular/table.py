@@ -36,7 +36,7 @@ from rlsvi.agents.contract import (
 from rlsvi.agents.no_progress import is_checked, is_explored
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, flag, shaped, shown
+from rlsvi.core.checks import finite, fits, flag, shaped, shown
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, generic
 from rlsvi.core.random import Seed, copy
 from rlsvi.envs.task import Task
@@ -130,6 +130,12 @@ class TabularAgent(Agent):
         """Return a learner without experience."""
         assert task.states is not None
         H, S, A, alike = task.horizon, task.states, task.actions, bool(self.homogeneous)
+        numbers = (ROWS if alike else H) * S * A * (S + 3)
+        fits(
+            f"the counts of {S} states, {A} actions",
+            numbers,
+            "use rlsvi.DiscountedPSRL, which keeps what it meets",
+        )
         counts, plan = no_counts(ROWS if alike else H, S, A), self._blank_plan(H, S, A)
         mind = TabularMind(counts, plan, self._rule(H, S, A), *self._reward_bounds(), alike)
         return TabularLearner(task, mind, failure=self._failure)
