@@ -423,8 +423,8 @@ class BoundedRLSVI(PracticeAgent):
         above = self._learner.above(self._plan(mean=True)) if no_more else 0.0
         if above > CUT_OFF and self._learner.may_be_wider():
             return (
-                f"{100 * above:.0f}% of values lie above their upper bound, which is the best return so far: if much "
-                "more can be earned, give wider bounds=(lowest return, highest return)."
+                f"{100 * above:.0f}% of values lie above their upper bound, which is the best return so far: if "
+                "much more can be earned, give wider bounds=(lowest return, highest return)."
             )
         return super()._advise()
 
