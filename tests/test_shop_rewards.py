@@ -38,13 +38,13 @@ def test_a_reward_outside_of_the_limits_is_refused_and_nothing_is_stored(url):
     with shop_of(url, reward={"low": -1, "high": 5}) as shop:
         product = shop.recommend("ann")
         for reward in (-1.5, 5.1, 1e6):
-            with pytest.raises(ValueError, match="reward must be from -1 to 5"):
+            with pytest.raises(ValueError, match="reward must be between -1 and 5"):
                 shop.feedback("ann", product, reward)
         shop.feedback("ann", product, 5.0)
-        with pytest.raises(ValueError, match="reward must be from -1 to 5"):
+        with pytest.raises(ValueError, match="reward must be between -1 and 5"):
             shop.feedback("ann", product, 6.0, correct=True)
         clicks = pl.DataFrame({"visit": ["x", "y"], "product": ["a", "a"], "reward": [1.0, 9.0]})
-        with pytest.raises(ValueError, match=r"row 2.*from -1 to 5"):
+        with pytest.raises(ValueError, match=r"row 2.*between -1 and 5"):
             import_events(shop.events, shop.settings, clicks)
         assert [event.reward for event in shop.events.since(0, 99) if event.kind == "answered"] == [5.0]
 

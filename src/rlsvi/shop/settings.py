@@ -62,7 +62,7 @@ class RewardSettings(BaseModel):
     def check(self, reward: float) -> float:
         """Return a reward if it can be."""
         if not self.low <= reward <= self.high:
-            raise ValueError(f"must be from {self.low:g} to {self.high:g}, got {reward:g}")
+            raise ValueError(f"must be between {self.low:g} and {self.high:g}, got {reward:g}")
         return reward
 
 
