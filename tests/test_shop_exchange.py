@@ -262,7 +262,7 @@ HEAD = "id,at,kind,visit,product,slot,reward,propensity,explored,sample,features
         ("1_0,1,closed,v,,,,,,,", "row 1, column 'id': must be a whole number, got '1_0'"),
         (f"1,1,closed,{'v' * 201},,,,,,,", r"visit must have 1 to 200 characters, got 201 \(line 2 of"),
         ("1,1,closed,v\u2028,,,,,,,", r"'visit': visit must not have control characters, line breaks or special"),
-        ("1,1,closed,v,,,,,,,\n2,1,answered,w,p,,1e13,,,,", r"row 2, .* -1e\+12 to .*got 1e\+13 \(line 3 of the"),
+        ("1,1,closed,v,,,,,,,\n2,1,answered,w,p,,1e13,,,,", r"row 2, .* -1e\+12 and .*got 1e\+13 \(line 3 of the"),
         ("1,1,recommended,v,p,99999999999,,,,,", "row 1, column 'slot': must be a slot, from 0 to 999"),
         ("1,1,recommended,v,p,0,,7,,,", "row 1, column 'propensity': must be more than 0 and at most 1, got 7"),
         (f"1,1,recommended,v,p,0,,,,,{'x' * 600_000}", "must have at most 524288 characters, got 600000"),
