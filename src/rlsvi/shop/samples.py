@@ -102,10 +102,10 @@ def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features
     names = [*sample.names, *new]
     offered = np.array([name in current for name in names], dtype=np.bool_)
     place = {name: number for number, name in enumerate(names)}
-    draws = draws._make(part.view() for part in draws._replace(offered=offered))
-    for part in draws:
+    parts: list[Any] = [part.view() for part in draws._replace(offered=offered)]
+    for part in parts:
         part.flags.writeable = False
-    return sample._replace(draws=draws, names=names, place=place)
+    return sample._replace(draws=draws._make(parts), names=names, place=place)
 
 
 def misfit(header: Mapping[str, Any], shop: str, settings: ShopSettings) -> str | None:
