@@ -105,7 +105,7 @@ def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features
     parts: list[Any] = [part.view() for part in draws._replace(offered=offered)]
     for part in parts:
         part.flags.writeable = False
-    return sample._replace(draws=draws._make(parts), names=names, place=place)
+    return sample._replace(draws=type(draws)(*parts), names=names, place=place)
 
 
 def misfit(header: Mapping[str, Any], shop: str, settings: ShopSettings) -> str | None:
