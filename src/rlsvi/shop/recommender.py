@@ -383,7 +383,11 @@ class Recommender:
             self._written = time.monotonic()
         at, failures, failure = self.learner_state()
         if failures >= MOST_FAILURES:
-            old = f"the samples are {max(0.0, now - sample.at):.0f} seconds old" if sample.at else "no samples yet"
+            old = (
+                f"the samples are {max(0.0, now - sample.at):.0f} seconds old"
+                if sample.drawn
+                else "no samples yet"
+            )
             raise NotReady(
                 f"the learner has failed {failures} times in a row ({failure}), and its log says why: {old}"
             )
@@ -392,7 +396,7 @@ class Recommender:
         return {
             "events": last,
             "sample": sample.last,
-            "sampled_at": sample.at or None,
+            "sampled_at": sample.at if sample.drawn else None,
             "products": int(sample.draws.offered.sum()),
             "slots": self.settings.slots,
             "learner": "late" if away else "behind" if is_behind(sample.behind, self.settings) else "ok",
@@ -405,7 +409,7 @@ class Recommender:
 
     def _find_samples(self) -> None:
         """Without samples, look for the learner's, and choose at random as long as there are none."""
-        if self._follower is None and (self.sample is None or not self.sample.at):
+        if self._follower is None and (self.sample is None or not self.sample.drawn):
             with contextlib.suppress(Exception):  # whoever calls `renew` is told
                 self.renew()
             with self._renewing:
@@ -439,7 +443,7 @@ class Recommender:
             self._catalogue = _last(catalogue)
 
     def _ready(self) -> ServedDraws:
-        if self.sample is None or (self._file.why and not self.sample.at):
+        if self.sample is None or (self._file.why and not self.sample.drawn):
             raise NotReady(self._file.why or "there are no samples to recommend with yet: ask for a product")
         return self.sample
 

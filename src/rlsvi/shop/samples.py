@@ -32,7 +32,7 @@ class ServedDraws(NamedTuple):
     last
         The last event that the samples have learned from.
     at
-        When they were drawn, in seconds since 1970; 0.0: nothing is known yet, see `first_samples`.
+        When they were drawn, in seconds since 1970.
     behind
         How long before that the first visit had ended that the samples before did not know, in seconds.
     """
@@ -43,6 +43,11 @@ class ServedDraws(NamedTuple):
     last: int
     at: float
     behind: float = 0.0
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the learner has drawn them: see `first_samples`."""
+        return self.at > 0.0 or self.last > 0
 
     def value_of(self, product: str) -> tuple[float | None, float | None]:
         """Return the value of a product and its spread, see `Draws`; None for both if it was added since then."""
@@ -97,10 +102,10 @@ def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features
     names = [*sample.names, *new]
     offered = np.array([name in current for name in names], dtype=np.bool_)
     place = {name: number for number, name in enumerate(names)}
-    draws = Draws._make(part.view() for part in draws._replace(offered=offered))
-    for part in draws:
+    parts: list[Any] = [part.view() for part in draws._replace(offered=offered)]
+    for part in parts:
         part.flags.writeable = False
-    return sample._replace(draws=draws, names=names, place=place)
+    return sample._replace(draws=type(draws)(*parts), names=names, place=place)
 
 
 def misfit(header: Mapping[str, Any], shop: str, settings: ShopSettings) -> str | None:

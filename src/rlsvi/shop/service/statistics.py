@@ -406,7 +406,7 @@ def _learner(state: LearnerState, sample: ServedDraws | None, last: int, setting
     }
     if failures >= MOST_FAILURES:
         found |= {"state": "failing", "failure": failure}
-    if sample is None or not sample.at:
+    if sample is None or not sample.drawn:
         return {**found, "included": None, "behind": None, "age": None}
     if found["state"] == "ok" and is_behind(sample.behind, settings):
         found["state"] = "behind"
