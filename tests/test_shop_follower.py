@@ -36,6 +36,11 @@ from serving import PRODUCTS, SCHEMA, new_shop, serving
 QUICK = {"draws": 3, "history": 4}
 
 
+@pytest.fixture(autouse=True)
+def _look_at_health_at_every_request(monkeypatch):
+    monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 0.0)
+
+
 @pytest.fixture
 def clock(monkeypatch):
     """Two clocks that stand still until a test moves them: [wall, monotonic]."""
