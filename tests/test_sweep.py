@@ -344,8 +344,11 @@ def test_ctrl_c_waits_for_the_file_that_is_being_written(tmp_path, log):
             closed.append(True)
 
     store, handler, closed = Interrupted(tmp_path / "store"), signal.getsignal(signal.SIGINT), []
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         sweep(jobs_of(log, 3, 0), store, run)
+    assert stopped.value.__notes__ == [
+        f"1 of 3 jobs are stored in {store.folder}: the same call goes on with the others"
+    ]
     assert [store.read(job) is not None for job in jobs_of(log, 3, 0)] == [True, False, False]
     assert closed
     assert signal.getsignal(signal.SIGINT) is handler

@@ -27,7 +27,7 @@ def sweep(
 ) -> pl.DataFrame:
     """Compute those of `jobs` whose results are not in `store`, and return the table of all.
 
-    If a sweep was interrupted, calling it again resumes it. A job whose function writes checkpoints
+    If a sweep was interrupted, the same call resumes it. A job whose function writes checkpoints
     (`rlsvi.study.executors`) resumes too; other unfinished jobs start over.
 
     Parameters
@@ -94,6 +94,7 @@ def compute(
         if name not in open_names:
             advance(job, False)
     failures: list[tuple[Job, Failed]] = []
+    left = len(todo)
     outcomes = run(todo) if todo else iter(())
     try:
         for job, outcome in outcomes:
@@ -102,7 +103,14 @@ def compute(
             else:
                 with uninterrupted():  # polars panics, or interrupts twice and so also interrupts the cleanup
                     store.write(wanted[job.name], outcome)
+                    left -= 1
             advance(wanted[job.name], True)
+    except KeyboardInterrupt as error:
+        error.add_note(
+            f"{len(wanted) - left} of {len(wanted)} jobs are stored in {store.folder}: the same call goes on with "
+            "the others"
+        )
+        raise error.with_traceback(None) from None  # where it was is of no interest
     finally:
         if hasattr(outcomes, "close"):
             outcomes.close()
