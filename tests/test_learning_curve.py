@@ -53,6 +53,7 @@ def test_a_file_without_returns_is_read_and_what_is_not_known_is_nan():
         agent.plot()
     agent.learn(rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(3)), 2)
     assert np.isnan(agent.returns).tolist() == [True] * before + [False] * 2
+    assert agent.diagnose().facts["returns"].endswith("in the last 2 episodes, the only ones known here")
 
 
 def test_a_damaged_return_is_refused(tmp_path):
