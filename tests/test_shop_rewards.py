@@ -10,7 +10,7 @@ from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.shop import Event, Events, Recommender, ShopSettings, import_events, judge
 from rlsvi.shop.follower import Follower
 from rlsvi.shop.model.draws import choose, draw_of
-from rlsvi.shop.model.learner import ENOUGH, START, ShopLearner, limits_of
+from rlsvi.shop.model.learner import ENOUGH, FIRST_RIDGES, ShopLearner, limits_of
 from rlsvi.shop.model.snapshots import load_learner, save_learner
 from rlsvi.shop.requests import Conflict, NotFound
 from test_shop_day import FILES
@@ -23,6 +23,12 @@ def url(request, tmp_path):
     return (
         f"sqlite:///{tmp_path}/shop.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     )
+
+
+@pytest.fixture(autouse=True)
+def somewhere_else(tmp_path, monkeypatch):
+    """Where the files of a shop with a PostgreSQL database are written."""
+    monkeypatch.chdir(tmp_path)
 
 
 def shop_of(url, **options):
@@ -172,7 +178,7 @@ def test_the_learner_follows_a_correction(tmp_path, when, right, unanswered):
             correct(take=lambda kind, learner=learner, **columns: learner.take(Event(kind, id=10**6, **columns)))
             assert learner.fresh == fresh + (when in ("refreshed", "snapshot"))
         chains = learner.chains
-        chains.ridges, chains.sigma, chains.tuned_at = START, 0.0, 0  # as after a correction
+        chains.ridges, chains.sigma, chains.tuned_at = FIRST_RIDGES, 0.0, 0  # as after a correction
         learner.refresh()
         found.append((learner, learner.refresh()))
     (corrected, draws), (once, expected) = found
