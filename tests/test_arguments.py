@@ -58,7 +58,7 @@ CASES = [
     (compared, "episodes", {}),
     (compared, "seeds", {}),
     (compared, "workers", {"nothing"}),
-    (evaluated, "agent", {}),
+    (evaluated, "agent", {"nothing"}),
     (evaluated, "env", {}),
     (evaluated, "episodes", {}),
     (evaluated, "seed", {"huge", "beyond float64"}),
