@@ -7,6 +7,7 @@ marked `card` run thousands of runs.
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -64,11 +65,38 @@ def test_compare_gives_the_same_table_on_a_simulated_card():
     code = """
 import rlsvi
 agents = {"RLSVI": rlsvi.RLSVI(), "PSRL": rlsvi.PSRL(reward_range=(-1, 0))}
-problem = lambda seed: rlsvi.problems.dirichlet(3, 2, 3, seed=seed)
-one, other = (rlsvi.compare(agents, problem, 12, seeds=3, device=device).frame for device in ("cpu", "cuda"))
-print(one.equals(other), one.height)
+for problem in (
+    lambda seed: rlsvi.problems.dirichlet(3, 2, 3, seed=seed),
+    lambda seed: rlsvi.problems.chain(4, 3, seed=seed),
+):
+    one, other = (rlsvi.compare(agents, problem, 12, seeds=3, device=device).frame for device in ("cpu", "cuda"))
+    print(one.equals(other), one.height)
+    agents.pop("PSRL", None)
 """
-    assert simulated(code) == "True 72"
+    assert simulated(code).splitlines() == ["True 72", "True 36"]
+
+
+def test_a_card_is_not_warned_of_few_blocks():
+    class Kernel:
+        def __getitem__(self, size):
+            warnings.warn(
+                "Grid size 1 will likely result in GPU under-utilization due to low occupancy.", stacklevel=2
+            )
+            warnings.warn("Host array used in CUDA kernel", stacklevel=2)
+            return size
+
+    with pytest.warns(UserWarning, match="Host array") as seen:
+        assert card.sized(Kernel(), 1, 32) == (1, 32)
+    assert len(seen) == 1
+
+
+def test_problems_that_differ_in_their_basis_share_the_rest():
+    one, other = (problems.chain(6, 3, seed=seed) for seed in (0, 1))
+    assert one.mdp is other.mdp
+    assert one.solution is other.solution
+    assert one.random_regret == other.random_regret == problems.chain(6).random_regret
+    assert not np.array_equal(one.basis.phi, other.basis.phi)
+    assert problems.chain(6, deterministic=True).solution.V[0, 0] == 1
 
 
 def test_memory_grows_and_a_run_that_fails_does_not_stop_the_others():

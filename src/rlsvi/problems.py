@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -46,17 +47,20 @@ class Problem:
 
     @cached_property
     def solution(self) -> Solution:
-        """The optimal values `V*` and `Q*`."""
-        return mdp.backward_induction(self.mdp)
+        """The optimal values `V*` and `Q*`, computed once for all problems of an MDP."""
+        return _solution_of(self.mdp)
 
     @cached_property
     def random_regret(self) -> float:
         """Expected regret per episode of random play, the reference for learning."""
+        if (known := REGRETS.get(self.mdp)) is not None:
+            return known
         table = self.mdp.table
         legal = np.broadcast_to(table.legal, (table.horizon, table.states, table.actions))
         uniform = legal / np.maximum(legal.sum(axis=2, keepdims=True), 1)
         lost = self.solution.V[0] - mdp.evaluate(self.mdp, uniform)[0]
-        return math.fsum(table.start * lost)  # not a product of BLAS, which differs between processors
+        regret = math.fsum(table.start * lost)  # not a product of BLAS, which differs between processors
+        return REGRETS.setdefault(self.mdp, regret)
 
     @property
     def name(self) -> str:
@@ -68,6 +72,16 @@ class Problem:
 
     def _repr_html_(self) -> str:
         return html_table(self.name, [*self.mdp.sizes.items(), ("basis", type(self.basis).__name__)])
+
+
+SOLUTIONS: WeakKeyDictionary[FiniteMDP, Solution] = WeakKeyDictionary()  # of MDPs in use
+REGRETS: WeakKeyDictionary[FiniteMDP, float] = WeakKeyDictionary()  # of random play
+
+
+def _solution_of(task: FiniteMDP) -> Solution:
+    if (known := SOLUTIONS.get(task)) is not None:
+        return known
+    return SOLUTIONS.setdefault(task, mdp.backward_induction(task))
 
 
 def chain(
@@ -115,7 +129,7 @@ def chain(
     task = mdp.chain(length, deterministic=deterministic)
     if features is None:
         return _with_table(task, rho)
-    Q = mdp.backward_induction(task).Q
+    Q = _solution_of(task).Q
     if rho is not None:
         return Problem(task, bases.agnostic(Q, features, rho, rho_is=rho_is, seed=seed))
     return Problem(task, bases.coherent(Q, features, scale=scale, per_period=per_period, seed=seed))

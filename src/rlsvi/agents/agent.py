@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import wraps
+from functools import cache, wraps
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
@@ -230,7 +230,7 @@ class Agent:
     def _start(self) -> None:
         """Validate the arguments that a constructor has stored, and reset what was learned."""
         number("reward_offset", self.reward_offset)
-        for name, parameter in inspect.signature(type(self)).parameters.items():
+        for name, parameter in parameters_of(type(self)).items():  # type: ignore[arg-type]
             if parameter.annotation in (bool, "bool"):
                 flag(name, getattr(self, name))
         if self.horizon is not None:
@@ -861,7 +861,7 @@ class Agent:
 
     def _arguments(self) -> dict[str, Any]:
         """The arguments of the constructor."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return {name: getattr(self, name) for name in parameters_of(type(self))}  # type: ignore[arg-type]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments of the constructor by name, as in scikit-learn.
@@ -967,6 +967,12 @@ def has_time_limit(env: Any) -> bool:
             return True
         env = env.env
     return False
+
+
+@cache
+def parameters_of(kind: Any) -> Mapping[str, inspect.Parameter]:
+    """Return the arguments of a class of agents."""
+    return inspect.signature(kind).parameters
 
 
 def new_streams(seed: Seed) -> Words:

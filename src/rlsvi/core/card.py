@@ -127,6 +127,13 @@ def kernel(function: Any, registers: int | None = None) -> Any:
         return cuda().jit(function, lto=False, max_registers=registers)
 
 
+def sized(kernel: Any, blocks: int, threads: int) -> Any:
+    """Return a kernel to be called with so many blocks of threads, without Numba's warning that they are few."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Grid size \d+ will likely result in GPU under-utilization")
+        return kernel[blocks, threads]
+
+
 @cache
 def _copiers() -> tuple[Any, Any, Any]:
     """Return the kernels that fill, move and transpose stacked arrays."""

@@ -1,5 +1,7 @@
 """Problems of the literature as finite MDPs: the chain, river swim, deep sea, and random MDPs."""
 
+from weakref import WeakValueDictionary
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,6 +11,7 @@ from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.finite import FiniteMDP, Successors
 
 LEFT, RIGHT = 0, 1
+CHAINS: WeakValueDictionary[tuple[int, bool], FiniteMDP] = WeakValueDictionary()  # in use, by length and kind
 
 
 def chain(length: int = 50, *, deterministic: bool = False) -> FiniteMDP:
@@ -38,6 +41,8 @@ def chain(length: int = 50, *, deterministic: bool = False) -> FiniteMDP:
     """
     N = whole("length", length, 2, 10**6)
     certain = flag("deterministic", deterministic)
+    if (known := CHAINS.get((N, certain))) is not None:
+        return known
 
     def successors(s: int, a: int) -> Successors:
         left, right = max(s - 1, 0), min(s + 1, N - 1)
@@ -45,14 +50,17 @@ def chain(length: int = 50, *, deterministic: bool = False) -> FiniteMDP:
             return [(1.0, left if a == LEFT else right, 0.0)]
         return [(1 - 1 / N, right, 0.0), (1 / N, left, 0.0)]
 
-    return FiniteMDP.from_function(
-        successors,
-        horizon=N - 1,
-        states=N,
-        actions=2,
-        start=np.arange(N) == 0,
-        terminal_reward=(np.arange(N) == N - 1).astype(np.float64),
-        name=f"{'deterministic ' if certain else ''}chain of length {N}",
+    return CHAINS.setdefault(
+        (N, certain),
+        FiniteMDP.from_function(
+            successors,
+            horizon=N - 1,
+            states=N,
+            actions=2,
+            start=np.arange(N) == 0,
+            terminal_reward=(np.arange(N) == N - 1).astype(np.float64),
+            name=f"{'deterministic ' if certain else ''}chain of length {N}",
+        ),
     )
 
 

@@ -7,6 +7,7 @@ grow, and the run goes on.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -96,14 +97,14 @@ def kinds_of(tree: Any) -> list[type]:
 
 def compare_leaves(tree: Any, others: Iterable[Any]) -> list[Leaf]:
     """Return the leaves of a tree, and those of all runs where they differ; all must have the same size."""
-    ones = leaves(tree)
+    ones, kinds = leaves(tree), kinds_of(tree)
     rows: list[list[Any]] = [[] for _ in ones]
     for other in others:
-        same = kinds_of(other) == kinds_of(tree)
+        same = kinds_of(other) == kinds
         for one, leaf, its in zip(ones, leaves(other), rows, strict=True):
-            if not same or size_of(one) != size_of(leaf):
+            if leaf is not one and (not same or size_of(one) != size_of(leaf)):
                 raise ValueError("runs on a card must have agents of the same kind, and problems of the same size")
-            its.append(one if np.array_equal(one, leaf) else leaf)  # equal ones need no memory of their own
+            its.append(one if leaf is one or np.array_equal(one, leaf) else leaf)  # equal ones need no memory
     found = []
     for one, its in zip(ones, rows, strict=True):
         differ = any(leaf is not one for leaf in its)
@@ -199,9 +200,11 @@ class Batch:
         self.way_of = np.array([self.ways.index(agent.explore) for agent in agents])
         self.template = new_lane(self.agent, each[0])
         others = () if alike else zip(agents, each, strict=True)
-        self.leaves = compare_leaves(
-            self.template, (new_lane(agent.clone(), problem) for agent, problem in others)
+        lanes = (
+            new_lane(copy(agent), problem, self.template if problem.mdp is each[0].mdp else None)
+            for agent, problem in others
         )
+        self.leaves = compare_leaves(self.template, lanes)
         check_memory(sum(leaf.bytes for leaf in self.leaves), self.size)
         with card.memory_is_checked():
             runs: Any = rebuild(self.template, (leaf.placed(self.size) for leaf in self.leaves))
@@ -276,7 +279,8 @@ class Batch:
             todo = np.arange(len(lanes))
             while len(todo):
                 kernel, blocks = kernel_of(self.template, self.leaves, NAMES), -(-len(todo) // card.THREADS)
-                kernel[blocks, card.THREADS](self.runs, where, cuda.to_device(todo), done, status, *rest)
+                play = card.sized(kernel, blocks, card.THREADS)
+                play(self.runs, where, cuda.to_device(todo), done, status, *rest)
                 todo = np.flatnonzero(status.copy_to_host() == FULL)
                 if len(todo):
                     self._renew(self.agent._learner.enlarged())
@@ -338,9 +342,11 @@ def bytes_of(agent: Agent, problem: Problem, shared: bool) -> int:
     return sum(leaf.one.nbytes for leaf in found if isinstance(leaf.one, np.ndarray))
 
 
-def new_lane(agent: Agent, problem: Problem) -> Lane:
-    """Return what a run of an agent that has learned nothing uses."""
+def new_lane(agent: Agent, problem: Problem, like: Lane | None = None) -> Lane:
+    """Return what a run of an agent that has learned nothing uses; `like` is that of another in the same MDP."""
     agent._adopt(problem.mdp, problem.basis)
+    if like is not None:
+        return like._replace(mind=agent._learner.mind)
     table, solution = problem.mdp.table, problem.solution
     known = freeze(table), freeze(solution.V), freeze(solution.Q)
     work = new_workspace(table.horizon, table.states, table.actions)

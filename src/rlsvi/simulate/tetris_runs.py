@@ -236,10 +236,11 @@ def _learn_together(
         settings = cuda.to_device(np.array([setting_of(player, memory) for player in players], np.float64))
         epsilon = cuda.to_device(np.stack([schedule(player, games) for player in players]))
         out = [cuda.to_device(np.ascontiguousarray(column[where])) for column in found]
-        kernel, done, chunk = card.kernel(play, REGISTERS), 0, 10
+        kernel = card.sized(card.kernel(play, REGISTERS), R, 8 if card.is_simulated() else THREADS)
+        done, chunk = 0, 10
         while done < games:
             began, count = time.perf_counter(), min(chunk, games - done)
-            kernel[R, 8 if card.is_simulated() else THREADS](runs, there, settings, epsilon, done, count, *out)
+            kernel(runs, there, settings, epsilon, done, count, *out)
             flags = runs.state.copy_to_host()[:, FLAG]
             if (flags == FULL).any():
                 raise RuntimeError(_no_room(players[int((flags == FULL).argmax())]))

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -197,7 +198,10 @@ def _run_on_card(comparison: Comparison, seeds: list[int], show: Show) -> AllRun
     for agent in comparison.agents.values():
         refuse(agent.clone() if isinstance(agent, Agent) else agent)
         check_memory(bytes_of(agent, first, once), len(seeds))
-    problems = [first if once else solved(comparison.drawn(seed)) for seed in seeds]
+    problems = [first] * len(seeds)
+    if not once:
+        with ThreadPoolExecutor(cores()) as pool:
+            problems = list(pool.map(lambda seed: solved(comparison.drawn(seed)), seeds))
     runs = {}
     for name, agent in comparison.agents.items():
         batch = Batch([agent.clone(seed=seed) for seed in seeds], problems)

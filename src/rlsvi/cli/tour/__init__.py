@@ -42,7 +42,7 @@ FIRST_SECONDS = {
 }
 CLAIMS = 35.0  # of the last stop, if no claim has been judged there before
 DOUBT = 8.0  # seconds that went as expected, before the first stop
-SECONDS_BETWEEN_LINES = 4.0  # seconds between two lines, where nothing can move
+SECONDS_BETWEEN_UPDATES = 1.0  # of the line that moves
 EPISODES, SEEDS, STEPS = 20, 5, 400  # of CartPole; steps are those that are filmed
 GAMES, PLACEMENTS = 200, 120  # of Tetris
 FIGURES = ("chain-regret", "chain-length", "recsys-boltzmann", "chain-lambda", "dithering")
@@ -78,7 +78,7 @@ def show_all(out: Path) -> Path:
 
 
 class Guide:
-    """Says what is done and how long it will take: a line that moves, or where none can one every few seconds.
+    """Says what is done and how long it will take: a line that moves, or where none can one for each stop.
 
     expected : seconds that each stop takes once everything is compiled, by its name, in order.
     """
@@ -106,15 +106,14 @@ class Guide:
         """A stop of the tour; while it lasts, someone who waits is told for how long."""
         self._now, self._since = name, time.monotonic()
         self.console.rule(f"[bold]{title}[/]", align="left", characters="-")
+        if not self._moves:
+            self.say(self._line())
         over = threading.Event()
         with display_in_use, self.console.status(self._line()) as status:  # no other bar beside it
 
             def tick() -> None:
-                while not over.wait(1.0 if self._moves else SECONDS_BETWEEN_LINES):
-                    if self._moves:
-                        status.update(self._line())
-                    else:
-                        self.say(self._line())
+                while not over.wait(SECONDS_BETWEEN_UPDATES):
+                    status.update(self._line())
 
             clock = threading.Thread(target=tick, daemon=True)
             clock.start()
