@@ -171,7 +171,8 @@ def test_advice_speaks_of_missing_rewards(agent, noise):
 @pytest.mark.parametrize(("last", "says"), [([0.0, 1.0], "hardly more"), ([0.0, 0.0], "no more")])
 def test_a_little_more_is_not_called_no_more(last, says, monkeypatch):
     agent = rlsvi.RLSVI(horizon=20, seed=0).learn(Line(noise=0.0), episodes=1)
-    monkeypatch.setattr(agent, "_earned", np.array([0.0, 0.0, 1.0, 0.0] * 4 + last * 4))
+    returns = np.array([0.0, 0.0, 1.0, 0.0] * 4 + last * 4)
+    monkeypatch.setattr(agent, "_returns", lambda: returns)
     assert agent.diagnose().advice.startswith(f"recent episodes earn {says} than the first: ")
 
 

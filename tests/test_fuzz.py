@@ -625,6 +625,7 @@ def _agent_calls():
         if case.kind == "table" and case.looks:
             calls[".export"] = Call(lambda of=learned: of(path=FOLDER / "exported.npz"))
         if not case.endless:
+            calls[".plot"] = Call(lambda of=learned: of(path=FOLDER / "curve.png"), lambda ax: _close())
             calls[".fit"] = Call(
                 lambda case=case, own=own: {
                     "self": case.make(),
@@ -695,6 +696,7 @@ OF_THE_LIBRARY = {  # methods that the library calls, or classes that extend it,
 
 NEVER = {  # methods that always refuse, and say so
     *("rlsvi.ContinualLSVI.fit", "rlsvi.ContinualRLSVI.fit", "rlsvi.ThompsonSampling.export"),
+    *("rlsvi.ContinualLSVI.plot", "rlsvi.ContinualRLSVI.plot"),  # a life without episodes has no returns
     *("rlsvi.envs.Spaces.reset", "rlsvi.envs.Spaces.step"),
 }
 

@@ -411,7 +411,7 @@ def test_equal_rewards_do_not_say_what_can_be_earned(rewards):
         visit.show(0)
         visit.answer(0, reward, True)
         statistics.add(visit)
-    statistics.sums = model.RewardSums().with_rewards(np.array(rewards))
+    statistics.sums = model.RewardTotals().with_rewards(np.array(rewards))
     assert statistics.unearned == 1.0
 
 

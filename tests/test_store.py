@@ -222,7 +222,7 @@ def die(*arguments, **options):
     os.kill(os.getpid(), signal.SIGKILL)
 
 class Torn:
-    def __init__(self, path, mode):
+    def __init__(self, path, mode, **options):
         self.file = builtins.open(path, mode, buffering=0)
     def __enter__(self):
         return self
@@ -298,7 +298,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path, below):
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(written, monkeypatch):
-    def denied(path, mode):
+    def denied(path, mode, **options):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     monkeypatch.setattr(files, "open", denied, raising=False)

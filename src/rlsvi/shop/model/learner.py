@@ -208,7 +208,7 @@ class ShopLearner:
         return reward is not None and reward > self.settings.reward.liked_above
 
 
-class RewardSums(NamedTuple):
+class RewardTotals(NamedTuple):
     """The range of rewards, which includes 0, their sum and that of their squares."""
 
     lowest: float = 0.0
@@ -216,7 +216,7 @@ class RewardSums(NamedTuple):
     total: float = 0.0
     squares: float = 0.0
 
-    def with_rewards(self, rewards: Floats) -> "RewardSums":
+    def with_rewards(self, rewards: Floats) -> "RewardTotals":
         """Return the sums over these rewards too."""
         lowest, highest = rewards.min(initial=self.lowest), rewards.max(initial=self.highest)
         more = (
@@ -225,7 +225,7 @@ class RewardSums(NamedTuple):
             self.total + float(rewards.sum()),
             self.squares + float(rewards @ rewards),
         )
-        return RewardSums(*more)
+        return RewardTotals(*more)
 
 
 class RewardStatistics:
@@ -235,7 +235,7 @@ class RewardStatistics:
         self.unit = unit
         self.recent = np.full((RECENT, slots), np.nan)
         self.visits = self.answers = 0
-        self.forgotten = self.sums = RewardSums()  # of visits that are no longer remembered, and of all
+        self.forgotten = self.sums = RewardTotals()  # of visits that are no longer remembered, and of all
         self.limits = -np.inf, np.inf
 
     def add(self, visit: OpenVisit) -> None:

@@ -12,7 +12,7 @@ from rlsvi.core import archive
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite
 from rlsvi.core.files import PRIVATE
-from rlsvi.shop.model.learner import RECENT, Chains, RewardSums, ShopLearner
+from rlsvi.shop.model.learner import RECENT, Chains, RewardTotals, ShopLearner
 from rlsvi.shop.model.regression import FACTORS, ProductArrays, Ridges, check_memory
 from rlsvi.shop.model.targets import NEVER, OpenVisit, VisitArrays
 from rlsvi.shop.settings import ShopSettings, fingerprint
@@ -76,8 +76,8 @@ def _restore(learner: ShopLearner, header: dict[str, Any], file: Archive) -> Non
     ):
         for name in names:
             setattr(thing, name, _whole(header[part][name]))
-    sums = [float(finite(name, header["statistics"][name])) for name in RewardSums._fields]
-    chains.statistics.forgotten = RewardSums(*sums)
+    sums = [float(finite(name, header["statistics"][name])) for name in RewardTotals._fields]
+    chains.statistics.forgotten = RewardTotals(*sums)
     learner.last_at = float(finite("last_at", header["last_at"]))
     own, shared, chains.sigma = (float(number) for number in finite("prior", header["prior"]))
     if not (own > 0 and shared > 0 and chains.sigma >= 0):
@@ -122,7 +122,7 @@ def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: A
     )
     if not with_keys:  # an earlier version, whose sums are those of all visits
         past, used = chains.statistics.forgotten, chains.visits.arrays()
-        _, _, total, squares = RewardSums().with_rewards(used.reward[used.x != 0])
+        _, _, total, squares = RewardTotals().with_rewards(used.reward[used.x != 0])
         past = past._replace(total=past.total - total, squares=max(past.squares - squares, 0.0))
         chains.statistics.forgotten = past
     first = chains.visits.arrays().first
