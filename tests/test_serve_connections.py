@@ -57,7 +57,7 @@ def port(request, settings):
         process = subprocess.Popen(command, pass_fds=[listening.fileno()], stderr=log)
     try:
         port = listening.getsockname()[1]
-        with opened(port, 60) as first:
+        with opened(port, 240) as first:
             assert get(first)[0] == 200, (settings.parent / request.param).read_text()
         yield port
     finally:
