@@ -239,6 +239,12 @@ def test_a_database_of_an_earlier_version_takes_corrections(tmp_path):
             found = shop.events.since(0, 9999)[-1]
             assert (found.visit, found.product, found.reward) == (first.visit, first.product, reward)
             shop.learn()
+            learner = shop._follower.learner
+            visit = learner.open.get(first.visit) or learner.chains.visits.visit(
+                learner.chains.visits.find(first.visit)
+            )
+            row = visit.product.index(learner.products[first.product])
+            assert (visit.x[row] != 0, visit.reward[row]) == (reward is not None, reward or 0.0)
     with Events(settings.database) as events, events.reading() as reading:
         names = {row[0] for row in reading.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'index'")}
     assert "events_once_each" in names

@@ -83,7 +83,7 @@ class VisitLog:
 
     @property
     def keys(self) -> Longs:
-        """The numbers of names, (visits,); 0 where the name is not known."""
+        """The numbers of names, (visits,)."""
         return self._keys[: self.count]
 
     @property
