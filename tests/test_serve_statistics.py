@@ -304,6 +304,19 @@ def test_integers_are_sorted_as_such(events):
     assert [row["product"] for row in rows] == ["-3", "9", "10", str(2**60)]
 
 
+def test_the_reward_of_a_latest_visit_follows_corrections_after_its_end(events):
+    shown = [Event("recommended", "ann", product, slot, sample=0) for slot, product in enumerate(("tea", "mate"))]
+    added = [Event("added", "", product) for product in PRODUCTS]
+    answers = [Event("answered", "ann", "tea", reward=1e6), Event("closed", "ann")]
+    written(events, [*added, *shown, *answers, Event("answered", "ann", "mate", reward=7.0)])  # the last is late
+    page = statistics(events, reward={"unanswered": 0.5})
+    assert page.current()["latest"][0]["reward"] == 1e6 + 0.5
+    for correction, (reward, total) in enumerate([(2.0, 2.5), (None, 1.0), (3.0, 3.5)]):
+        written(events, [Event("answered", "ann", "tea", reward=reward, correction=correction + 1)])
+        ann = page.current()["latest"][0]
+        assert (ann["ended"], ann["reward"], ann["shown"][0]["reward"]) == (True, total, reward)
+
+
 def test_the_latest_visits_come_first_and_their_texts_are_short(events):
     written(events, [Event("added", "", product) for product in PRODUCTS])
     written(events, day(0, 100))

@@ -300,6 +300,35 @@ def test_many_wrong_rows_are_counted_and_not_kept(events, tmp_path):
     assert "(line" not in str(error.value)  # rows are no lines here
 
 
+@pytest.mark.parametrize(("corrections", "wrong"), [([1], 1), ([0, 2], 2), ([0, 1, 1], 3)])
+def test_corrections_that_do_not_follow_an_answer_are_named(events, tmp_path, corrections, wrong):
+    head = HEAD.replace("features", "features,among,correction")
+    rows = [f"{i + 1},1,answered,v,p,,{i},,,,,,{number}" for i, number in enumerate(corrections)]
+    with pytest.raises(ValueError, match=f"row {wrong}, column 'correction': must be {wrong - 1},"):
+        import_events(events, SETTINGS, table(tmp_path, head + "\n".join(rows)))
+    assert events.last() == 0
+
+
+def test_rewards_that_were_corrected_or_came_before_the_limits_are_imported_with_events(events, tmp_path):
+    written = [
+        Event("recommended", "v", "p", 0, at=1.0),
+        Event("answered", "v", "p", reward=1e6, at=2.0),
+        Event("answered", "v", "p", reward=1.0, correction=1, at=3.0),
+    ]
+    append(events, written)
+    export_events(events, tmp_path / "events.csv")
+    with Events(f"sqlite:///{tmp_path}/new.db") as new:
+        import_events(new, ShopSettings(reward={"low": 0, "high": 5}), tmp_path / "events.csv")
+        assert new.since(0, 99) == events.since(0, 99)
+
+
+@pytest.mark.parametrize("kinds", [["visit", "product", "reward"], ["visit", "product", "reward", "slot", "at"]])
+def test_a_table_without_rows_imports_nothing(events, kinds):
+    assert import_events(events, SETTINGS, pl.DataFrame(schema=dict.fromkeys(kinds, pl.String))).rows == 0
+    assert import_events(events, SETTINGS, events_frame(events)).rows == 0
+    assert events.last() == 0
+
+
 def test_a_table_of_events_with_other_columns(events, tmp_path):
     with pytest.raises(ValueError, match="a table of events must have the columns kind, visit, "):
         import_events(events, SETTINGS, table(tmp_path, "kind,visit\nclosed,v\n"))

@@ -17,7 +17,7 @@ from rlsvi.shop.catalogue import missing_products, products_of_file
 from rlsvi.shop.events import KINDS, LARGEST_COUNT, Event, Events, row_of
 from rlsvi.shop.events import events as events_table
 from rlsvi.shop.requests import check_type
-from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.settings import RewardSettings, ShopSettings
 from rlsvi.shop.tables import TableReader, name_parser, names_parser
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("visit", "product", "reward", "slot", "at", "propensity", "among")  # of clicks
 AT_ONCE = 20_000  # rows read or written at once
-AGAIN = "there before"  # the name of a column that is added
+BEFORE = "events before"  # the name of a column that is added
 FORMULA = r"^('*[=+\-@\t\r])"  # what a spreadsheet would compute, if no apostrophe stood before it
 ESCAPED = r"^'('*[=+\-@\t\r])"
 OPENED = "the events of a shop, such as Events(settings.database)"
@@ -240,7 +240,7 @@ def _pieces_of_table(table: TableReader, settings: ShopSettings) -> Iterator[lis
         "visit": lambda value: value and visit(value),
         "product": lambda value: value and product(value),
         "slot": tables.slot,
-        "reward": tables.reward_parser(settings.reward),
+        "reward": tables.reward_parser(RewardSettings()),  # it may be from before the limits, or corrected
         "propensity": tables.probability,
         "explored": tables.flag,
         "sample": tables.whole,
@@ -250,16 +250,15 @@ def _pieces_of_table(table: TableReader, settings: ShopSettings) -> Iterator[lis
         "among": names_parser("among", settings.ids),
         "correction": tables.whole,
     }
-    once = pl.struct("visit", "kind", "product", *{"correction"}.intersection(table.frame.columns))
-    again = ~once.is_first_distinct() & (pl.col("visit").cast(pl.String) != "")
-    table.frame = table.frame.with_columns(again.fill_null(False).alias(AGAIN))
+    count = pl.int_range(pl.len()).over("visit", "kind", "product")
+    table.frame = table.frame.with_columns(count.alias(BEFORE))
     last, ends = 0, [*range(AT_ONCE, table.height, AT_ONCE), table.height]
     for piece in table.pieces(ends):
         columns = [
             table.column(name, parsers[name], needed=name in ("kind", "at", "id")) for name in Event._fields
         ]
         found, cells_are_right = [], table.is_right
-        for row, (values, twice) in enumerate(zip(zip(*columns, strict=True), piece[AGAIN], strict=True)):
+        for row, (values, before) in enumerate(zip(zip(*columns, strict=True), piece[BEFORE], strict=True)):
             event = Event(*values)
             event = event._replace(
                 visit=event.visit or "", product=event.product or "", correction=event.correction or 0
@@ -273,7 +272,10 @@ def _pieces_of_table(table: TableReader, settings: ShopSettings) -> Iterator[lis
                 table.add_error(row, str(error))
             if event.id <= last:
                 table.add_error(row, f"column 'id': numbers must increase, got {event.id} after {last}")
-            if twice:
+            if event.correction and event.correction != before:
+                wrong = f"must be {before}, the number of earlier answers to this, got {event.correction}"
+                table.add_error(row, f"column 'correction': {wrong}")
+            elif event.visit and before > event.correction:
                 table.add_error(row, f"{event.kind!r} of this visit and product is there twice")
             last = event.id
         yield found

@@ -20,7 +20,7 @@ from rlsvi.shop.events import Event, Events, row_of
 from rlsvi.shop.model.draws import Draws, best_by_sample, customer_row
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.requests import check_type, list_of
-from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.settings import RewardSettings, ShopSettings
 
 AT_ONCE = 20_000  # events that are read at once
 
@@ -110,7 +110,7 @@ def judge(
     if events is None:
         with Events(settings.database, create=False) as opened:
             return judge(settings, opened, level=level)
-    stored = with_features(_corrected(_all_of(events)), settings)
+    stored = with_features(_as_they_count(_all_of(events), settings.reward), settings)
     begun = list(dict.fromkeys(event.visit for event in stored if event.visit))
     if len(begun) < 4:
         raise ValueError(f"events must have at least 4 visits, to learn from one half of them, got {len(begun)}")
@@ -121,16 +121,16 @@ def judge(
     return ShopValue(_student(returns, level), values, returns.size, float(level))
 
 
-def _corrected(events: list[Event]) -> list[Event]:
-    """Return the events with the rewards that count in the end, and without the corrections themselves."""
+def _as_they_count(events: list[Event], limits: RewardSettings) -> list[Event]:
+    """Return the events with corrected rewards, within the limits, and without the corrections themselves."""
     last = {(event.visit, event.product): event.reward for event in events if event.correction}
     found = []
     for event in events:
-        key = event.visit, event.product
-        if event.kind == "answered" and key in last:
-            if event.correction or last[key] is None:
+        if event.kind == "answered":
+            reward = last.get((event.visit, event.product), event.reward)
+            if event.correction or reward is None:
                 continue
-            event = event._replace(reward=last[key])
+            event = event._replace(reward=min(max(reward, limits.low), limits.high))
         found.append(event)
     return found
 

@@ -58,9 +58,9 @@ class Recommender:
         The shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
     learning
         Whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes, and chooses at
-        random until there are some. It may also be
-        the section of the settings of this name, such as `learning={"draws": 32}`, if `settings` is None: then
-        this process learns. One that does not learn needs `ShopSettings(learning={...})` for it.
+        random until there are some. It may also be the section of the settings of this name, such as
+        `learning={"draws": 32}`, if `settings` is None: then this process learns. One that does not learn needs
+        `ShopSettings(learning={...})` for it.
     every
         Number of visits that end between two samples. If None, 3% of the visits learned from or, if they are
         fewer, of those that `learning.remember` allows. `learn` draws one at any time.
@@ -174,7 +174,8 @@ class Recommender:
 
         A reward that was wrong is corrected by `correct=True`, also after the visit has ended: the learner then
         learns as if the new one had been told in the first place, as long as the visit is among the latest
-        `learning.remember`. All rewards stay in the table of events.
+        `learning.remember`. Samples know it when the next ones are drawn, see `every`; `learn` draws them at once.
+        All rewards stay in the table of events.
 
         Parameters
         ----------

@@ -33,8 +33,8 @@ class RewardSettings(BaseModel):
     liked_above
         The customer liked what got a reward above this; later recommendations of the visit know it.
     low, high
-        The least and the largest reward that there can be. Others are refused; those stored before count as the
-        nearer limit.
+        The least and the largest reward that there can be. Others are refused; those stored before, or imported
+        with a table of events, count as the nearer limit.
     unit
         The size of a usual reward; None: learned from the rewards.
     unanswered

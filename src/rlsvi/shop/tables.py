@@ -100,7 +100,7 @@ class TableReader:
         if order is not None:
             self.frame, self._rows = self.frame[order], order
         whole, rows = self.frame, self._rows
-        for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        for start, end in zip([0, *ends[:-1]], ends, strict=False):
             self.frame, self._rows = whole[int(start) : int(end)], rows[int(start) : int(end)]
             yield self.frame
 

@@ -54,9 +54,10 @@ class ShopLearner:
     """Takes events in the order of their numbers; `refresh` turns what they say into new samples.
 
     A visit is learned from when it is complete, that is when all its slots are filled and answered, or when it is
-    closed. Answers that come later are not learned from. When a visit is closed, products without an answer have
-    the reward `reward.unanswered` of the settings; they teach nothing if that is None. The samples depend on the
-    settings, on the order of events, and on when `refresh` was called between them, and on nothing else.
+    closed. First answers that come later are not learned from; corrections are. When a visit is closed, products
+    without an answer have the reward `reward.unanswered` of the settings; they teach nothing if that is None. The
+    samples depend on the settings, on the order of events, and on when `refresh` was called between them, and on
+    nothing else.
 
     Attributes
     ----------
@@ -295,11 +296,12 @@ class RewardStatistics:
         lowest, highest, total, squares = self.sums
         if squares * self.answers <= total**2 * (1.0 + EQUAL):
             return 1.0
-        low, high, there = lowest, highest, self.recent[np.isfinite(self.recent)]
+        low, high, recent = lowest, highest, np.clip(self.recent, *self.limits)
+        there = recent[np.isfinite(recent)]
         if there.size:
             ends = np.quantile(there, [RARE_SHARE, 1.0 - RARE_SHARE], method="inverted_cdf")
             low, high = ends if ends[0] < ends[1] else (low, high)
-        earned = self._expected(np.clip(self.recent, low, high))[0] / self.recent.shape[1]
+        earned = self._expected(np.clip(recent, low, high))[0] / self.recent.shape[1]
         return float(min(max((high - earned) / (high - low), 0.0), 1.0))
 
 

@@ -108,7 +108,6 @@ def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: A
     for name in ("beta", "base", "forgotten"):
         setattr(chains, name, file.take(name, getattr(chains, name).shape))
     chains.statistics.recent = file.take("recent", (RECENT, sizes.slots), finite=False)
-    with_keys = "visit_keys" in file
     chains.visits.load(
         VisitArrays(
             first=file.take_within("visit_first", (visits + 1,), np.int64, 0, rows),
@@ -118,13 +117,8 @@ def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: A
             reward=file.take("visit_reward", (rows,)),
             when=file.take_within("visit_when", (rows,), np.int32, 1, NEVER),
         ),
-        file.take("visit_keys", (visits,), np.int64) if with_keys else np.zeros(visits, np.int64),
+        file.take("visit_keys", (visits,), np.int64),
     )
-    if not with_keys:  # an earlier version, whose sums are those of all visits
-        past, used = chains.statistics.forgotten, chains.visits.arrays()
-        _, _, total, squares = RewardTotals().with_rewards(used.reward[used.x != 0])
-        past = past._replace(total=past.total - total, squares=max(past.squares - squares, 0.0))
-        chains.statistics.forgotten = past
     first = chains.visits.arrays().first
     lengths = np.diff(first)
     if first[0] != 0 or first[-1] != rows or (lengths < 0).any() or (lengths > sizes.slots).any():

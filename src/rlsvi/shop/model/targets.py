@@ -51,9 +51,12 @@ class OpenVisit:
         self.when.append(NEVER)
 
     def answer(self, row: int, reward: float | None, liked: bool) -> None:
-        """Record the answer to what slot `row` has shown, or another one in its place; None withdraws it."""
+        """Record the answer to what slot `row` has shown, or another one in its place; None withdraws it.
+
+        When it first came is kept, for the case that it is told again.
+        """
         if reward is None:
-            self.x[row], self.reward[row], self.when[row] = 0, 0.0, NEVER
+            self.x[row], self.reward[row] = 0, 0.0
         else:
             self.x[row], self.reward[row] = 1 if liked else -1, reward
             self.when[row] = min(self.when[row], len(self.product))
@@ -62,7 +65,7 @@ class OpenVisit:
         """Give every slot without an answer this reward, of which nothing was known during the visit."""
         for row, x in enumerate(self.x):
             if x == 0:
-                self.x[row], self.reward[row] = 1 if liked else -1, reward
+                self.x[row], self.reward[row], self.when[row] = 1 if liked else -1, reward, NEVER
 
     @property
     def answered(self) -> bool:
@@ -83,7 +86,7 @@ class VisitLog:
 
     @property
     def keys(self) -> Longs:
-        """The numbers of names, (visits,); 0 where the name is not known."""
+        """The numbers of names, (visits,)."""
         return self._keys[: self.count]
 
     @property

@@ -34,7 +34,7 @@ LearnerState = tuple[float | None, int, str]
 VISITS = 10  # latest ones
 RECENT = 200  # events among which they are looked for
 SLOTS = 50  # of a visit, the latest ones
-NAMES = ("id", "at", "kind", "visit", "product", "slot", "reward", "explored", "features")
+NAMES = ("id", "at", "kind", "visit", "product", "slot", "reward", "explored", "features", "correction")
 SHOWN = [events.c[name] for name in NAMES]
 SPREADS = 2.0  # standard deviations to each side of a value that the page draws
 LONGEST_FEATURE = 80  # characters of a customer's feature
@@ -443,19 +443,21 @@ def _scale(rows: list[dict[str, Any]]) -> dict[str, float | None]:
 def _visit(name: str, rows: list[Any], counts: "EventCounts") -> dict[str, Any]:
     """Return what happened in a visit, from its events in order."""
     rewards: dict[str, float] = {}
-    ended, total, names = False, 0.0, set()
+    counted: dict[str, float] = {}  # without answers that came after the end, unless they are corrections
+    ended, names = False, set()
     for row in rows:
-        if row.kind == "recommended":
+        if row.kind == "recommended" and not ended:
             names.add(row.product)
         if row.kind == "answered":
-            rewards[row.product] = row.reward
-            if row.reward is None:  # it was withdrawn
-                del rewards[row.product]
+            for found in (rewards, counted) if row.correction or not ended else (rewards,):
+                found[row.product] = row.reward
+                if row.reward is None:  # it was withdrawn
+                    del found[row.product]
         if not ended:
-            total = math.fsum(rewards.values())
-            if row.kind == "closed" and counts.unanswered is not None:
-                total += counts.unanswered * len(names - set(rewards))
             ended = row.kind == "closed" or (row.kind == "answered" and len(rewards) >= counts.enough(row.id))
+    total = math.fsum(counted.values())
+    if ended and counts.unanswered is not None:
+        total += counts.unanswered * len(names - set(counted))
     shown = [row for row in rows if row.kind == "recommended"]
     context = next((row.features for row in shown if row.slot == 0), None) or {}
     return {

@@ -101,10 +101,8 @@ class Limits:
 def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None:
     """Serve until SIGTERM or SIGINT, or until the parent has died."""
     most = min(CONNECTIONS, getrlimit(RLIMIT_NOFILE)[0] // 2)
-    limits = {
-        "most": most,
-        "largest": LARGEST_HEADER + settings.serve.largest_body,
-    }  # also a body that nobody reads
+    largest = LARGEST_HEADER + settings.serve.largest_body  # also of a body that nobody reads
+    limits = {"most": most, "largest": largest}
     with Recommender(settings, learning=False) as recommender:
         token = os.environ.get(settings.serve.token_variable) or None
         app = create_app(recommender, token=token, most=most * 3 // 4)  # always some wait, and can make room
