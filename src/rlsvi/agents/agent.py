@@ -721,8 +721,10 @@ class Agent:
         returns = self.returns
         if not len(returns):
             raise NothingLearned(
-                "the returns of episodes are not known here: call learn first; those of rlsvi.compare are in its "
-                "runs"
+                "the returns of episodes are not known here: those of rlsvi.compare are in its runs, and a log "
+                "that is read in chunks keeps none"
+                if self.steps
+                else "this agent has learned nothing yet: call learn first"
             )
         with axes_for(path, ax) as axes:
             draw_learning_curve(returns, axes)
