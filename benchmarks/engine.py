@@ -35,7 +35,7 @@ def seconds(work, repeats=5):
 
 
 def learned(problem, episodes):
-    """An agent after so many episodes."""
+    """Return an agent that has learned for `episodes` episodes, and the trace."""
     agent = rlsvi.RLSVI(lam=LAM, sigma=SIGMA, seed=0)
     history = simulate(agent, problem, episodes, regret=False, trace=True)
     return agent, history.trace

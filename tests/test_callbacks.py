@@ -204,6 +204,16 @@ class Corridor(gym.Env):
         return self.at, float(action), self.at == 2, False, {}
 
 
+@pytest.mark.parametrize("mode", [None, "ansi"])
+def test_an_environment_whose_render_mode_cannot_be_set_is_copied(mode):
+    class Fixed(Corridor):
+        render_mode = property(lambda self: mode)
+
+    rows = Evaluate(1, episodes=1)
+    agent().learn(Fixed(), episodes=1, on_episode=rows)
+    assert len(rows.results) == 1
+
+
 def test_an_environment_made_by_hand_is_copied_and_not_disturbed(tmp_path):
     class Noisy(gym.ObservationWrapper):
         """Gymnasium cannot make it again, and it draws a number for each observation."""

@@ -7,6 +7,7 @@ bases, environments and arguments may do is in test_contract_files.py and test_c
 
 import os
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -123,6 +124,14 @@ def test_every_agent_explains_how_it_learns_and_draws_nothing(name, tmp_path):
     assert_equal(everything(agent, tmp_path), before)
     agent.save(tmp_path / "agent")
     assert case.load(tmp_path / "agent").explain() == said
+
+
+def test_an_agent_explains_what_followed_from_the_environment():
+    agent, env = rlsvi.RLSVI(seed=0), gymnasium.make("rlsvi/Chain-v0", length=5)
+    assert "its basis and its horizon follow" in agent.explain()
+    assert "its horizon follows" in rlsvi.RLSVI(basis=rlsvi.bases.Tabular()).explain()
+    said = agent.learn(env, 1).explain()
+    assert all(word in said for word in (f"{env.unwrapped.horizon} periods", "5 states", "Tabular"))
 
 
 @pytest.mark.parametrize("name", NAMES)

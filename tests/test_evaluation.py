@@ -61,9 +61,19 @@ def test_an_episode_without_end_is_cut_off_and_said_so():
     found = rlsvi.evaluate(Player(), Count(ends=False), 2, limit=7)
     assert (found.steps, found.cut) == (14, 2)
     assert str(found).endswith("; 2 did not end and were cut off")
+    assert str(rlsvi.evaluate(Player(), Count(ends=False), 1, limit=7)).endswith("; 1 did not end and was cut off")
     shown = []
     assert play(Player(), Count(), 0, limit=2, show=lambda: shown.append(1))[1:] == (2, False)
     assert len(shown) == 3
+
+
+def test_the_horizon_of_the_agent_is_named_if_it_cuts_off_episodes():
+    env = gym.make("CliffWalking-v1", max_episode_steps=20)
+    agent = rlsvi.RLSVI(horizon=3, seed=0).learn(env, 1)
+    found = rlsvi.evaluate(agent, env, 2)
+    assert (found.cut, found.horizon) == (2, 3)
+    assert str(found).endswith("were cut off after the agent's horizon of 3 steps")
+    assert rlsvi.evaluate(agent, env, 2, limit=2).horizon == 0, "the limit is shorter"
 
 
 def test_what_is_printed():

@@ -266,6 +266,36 @@ def test_csv_of_single_steps_needs_no_next_observation(tmp_path):
     assert value.fitted.low < value.fitted.high
 
 
+def test_csv_files_in_a_folder_may_differ_in_the_types_of_numbers(tmp_path):
+    head, folder = "episode,step,observation,action,reward,next_observation,terminated\n", tmp_path / "log"
+    folder.mkdir()
+    (folder / "A.CSV").write_text(head + "".join(f"{i},0,{i % 3},{i % 2},{-(i % 2)},,True\n" for i in range(9)))
+    (folder / "b.csv").write_text(head + "".join(f"{i},0,{i % 3}.5,{i % 2},0.5,,True\n" for i in range(9, 20)))
+    env = rlsvi.envs.Spaces(Box(0, 9, ()), Discrete(2))
+    assert_equal(
+        fitted(folder, tmp_path, lambda: env, chunk=7),
+        fitted(
+            pieces := [
+                pl.read_csv(file, schema_overrides={"next_observation": pl.Float64})
+                for file in sorted(folder.iterdir())
+            ],
+            tmp_path,
+            lambda: env,
+            chunk=7,
+        ),
+    )
+    (folder / "b.csv").write_text(head.replace("reward", "paid") + "9,0,1,1,0.5,,True\n")
+    with pytest.raises(ValueError, match="has the columns episode, step, observation, action, paid, next_"):
+        fitted(folder, tmp_path, lambda: env, chunk=7)
+    (folder / "b.csv").write_text(head + "late,0,1,1,0.5,,True\n")
+    with pytest.raises(ValueError, match="episodes are numbers in some files"):
+        fitted(folder, tmp_path, lambda: env, chunk=7)
+    pieces[0].write_parquet(folder / "c.parquet")
+    for options in ({}, {"chunk": 7}):
+        with pytest.raises(ValueError, match="has Parquet files and CSV files"):
+            fitted(folder, tmp_path, lambda: env, **options)
+
+
 @pytest.mark.slow
 def test_arrow_and_pandas(log, tmp_path):
     pytest.importorskip("pyarrow")

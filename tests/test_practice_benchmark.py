@@ -146,7 +146,7 @@ def test_a_line_of_the_table():
     assert (found["reached"], found["seeds"]) == (2, 3)
     assert (found["episodes"], found["steps"], found["wall_s"], found["cpu_s"]) == (20, 200, 4.0, 2.0)
     assert (found["then"], found["met"], found["earned"]) == ([2, 9, 3], 1, [])
-    assert line(seeds, 5.0, by=15, compared=10)["then"] == [6, 5, 0], "the first evaluation after so many episodes"
+    assert line(seeds, 5.0, by=15, compared=10)["then"] == [6, 5, 0], "the first evaluation after 15 episodes"
     assert line(seeds, 8.0, 0, 10)["reached"] == 1
     assert line(seeds, 8.0, 0, 10)["steps"] == np.inf
     del seeds[1]

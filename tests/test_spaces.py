@@ -325,3 +325,5 @@ def test_the_id_of_an_environment_will_do():
     )
     with pytest.raises(ValueError, match="did you mean CartPole-v1"):
         rlsvi.agent_for("CartPoel-v1")
+    with pytest.raises(ValueError, match="cannot make the environment '': "):
+        rlsvi.agent_for("")

@@ -104,6 +104,13 @@ def test_one_chunk_gives_what_learning_from_the_log_gives(log):
     assert np.allclose(lived._learner.regression.sums, read._learner.regression.sums, rtol=1e-12)
 
 
+def test_there_is_no_learning_curve_of_a_log_in_chunks(log):
+    with pytest.raises(RuntimeError, match="read in chunks keeps none"):
+        fitted(log).plot()
+    with pytest.raises(RuntimeError, match="call learn first"):
+        agent().plot()
+
+
 def test_returns_are_followed_through_all_chunks(log):
     history = agent(repeat=1).fit(log, env())._learner.history
     expected, chosen = returns_to_go(history, 0.9), np.array([0, 6, 7, 100])

@@ -1,4 +1,4 @@
-"""How well a table can know Blackjack-v1 after so many episodes, whoever chooses the actions.
+"""How well a table can know Blackjack-v1 after a number of episodes, whoever chooses the actions.
 
 `python -m benchmarks.practice.blackjack_floor [EPISODES]` prints the exact values of
 

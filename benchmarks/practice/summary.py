@@ -40,7 +40,7 @@ def reached(run, threshold):
 
 
 def at(run, episodes):
-    """The evaluation after so many episodes, or the last one; None while it is missing."""
+    """The first evaluation after at least `episodes` episodes, or the last if that is 0; None if it is missing."""
     rows = run.rows
     return rows[-1] if not episodes else next((row for row in rows if row["episodes"] >= episodes), None)
 

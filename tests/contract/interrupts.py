@@ -91,7 +91,7 @@ def some(moments, most):
 
 @contextlib.contextmanager
 def alarm(seconds, of_processor=False):
-    """Ctrl-C after so many seconds, unless it is over before; the time goes on inside compiled code."""
+    """Send Ctrl-C after `seconds`, unless the block ends earlier; the clock also runs inside compiled code."""
     clock, number = (signal.ITIMER_PROF, signal.SIGPROF) if of_processor else (signal.ITIMER_REAL, signal.SIGALRM)
 
     def ring(number, frame):

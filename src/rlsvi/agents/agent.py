@@ -479,7 +479,14 @@ class Agent:
         str
             One or two sentences.
         """
-        return f"{type(self).__name__} learns as its arguments say, and decides nothing else by itself."
+        name, given = type(self).__name__, self._arguments()
+        if self.steps == 0:
+            left = [f"its {each}" for each in ("basis", "horizon") if given.get(each, 0) is None]
+            follow = f"; {' and '.join(left)} follow{'s' * (len(left) == 1)} from the first environment"
+            return f"{name} learns as its arguments say{follow if left else ''}."
+        basis = type(self.basis or self._problem_basis or Tabular()).__name__
+        through = f", with the basis {basis}" if "basis" in given and self._takes_basis else ""
+        return f"{name} has learned {self._task}{through}."
 
     def diagnose(self) -> Diagnosis:
         """Print what to look at if it does not learn, with one sentence of advice, and return it.
@@ -721,8 +728,10 @@ class Agent:
         returns = self.returns
         if not len(returns):
             raise NothingLearned(
-                "the returns of episodes are not known here: call learn first; those of rlsvi.compare are in its "
-                "runs"
+                "the returns of episodes are not known here: those of rlsvi.compare are in its runs, and a log "
+                "that is read in chunks keeps none"
+                if self.steps
+                else "this agent has learned nothing yet: call learn first"
             )
         with axes_for(path, ax) as axes:
             draw_learning_curve(returns, axes)

@@ -188,7 +188,9 @@ def _second_env(env: Env[Any, Any]) -> Env[Any, Any]:
             return gymnasium.make(spec)
     give = "give a second one to evaluate in, as evaluation_env= or as rlsvi.callbacks.Evaluate(every, env)"
     copied = copied_env("env", env, give)
-    copied.unwrapped.render_mode = None
+    if copied.unwrapped.render_mode is not None:
+        with suppress(AttributeError):  # of a property that cannot be set
+            copied.unwrapped.render_mode = None
     return copied
 
 

@@ -181,7 +181,7 @@ def train(
     The agent learns for --episodes episodes. Then you see its learning curve, and it plays --evaluate fresh
     episodes on its posterior mean, without exploring. The agent is saved to --out, and the curve beside it as a
     .png file. The agent's file remembers the environment, so `rlsvi evaluate FILE` and `rlsvi watch FILE` need
-    nothing else.
+    nothing else, except that an environment of your own or of a third party is named again with --env.
 
     Ctrl-C ends training early and saves what has been learned so far; so does an error in the environment.
     Continue with --resume FILE. Nothing needs tuning: leave --gamma, --sigma, --lam and --basis out at first.

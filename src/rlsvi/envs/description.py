@@ -61,7 +61,7 @@ class Made(NamedTuple):
             near = instead(unknown[1], takes, "" if takes else "it takes none")
             raise TypeError(f"the environment {self.id} has no argument {unknown[1]}: {near}") from error
         except (gymnasium.error.Error, ImportError) as error:
-            raise ValueError(f"cannot make the environment {self.id}: {error}") from error
+            raise ValueError(f"cannot make the environment {self.id!r}: {error}") from error
         return env if self.choices is None else Discretized(env, self.choices)
 
     @property
@@ -156,9 +156,9 @@ def layers_of(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Env[Any, Any]]
 
 
 def _changed(env: Any, made: Any) -> list[str]:
-    """Return the attributes with plain values that an environment has otherwise than one that was just made.
+    """Return the attributes with plain values that differ between an environment and one that was just made.
 
-    Those that are None there, as they are set by reset, do not count.
+    Those that are None in the new one, because reset sets them, do not count.
     """
 
     def same(one: Any, other: Any) -> bool:

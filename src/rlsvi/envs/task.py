@@ -276,8 +276,7 @@ def play(
 
     An agent that has learned values of fewer periods than an episode has steps knows no more: it is cut off there.
     """
-    horizon = getattr(getattr(agent, "_task", None), "horizon", 0)
-    limit = min(limit, horizon or limit)
+    limit = min(limit, horizon_of(agent) or limit)
     (observation, info), state = reset_env(env, seed), None
     total, steps, over = 0.0, 0, False
     show()
@@ -292,6 +291,11 @@ def play(
         total, steps, over = total + reward, steps + 1, terminated or truncated
         show()
     return total, steps, over
+
+
+def horizon_of(agent: Any) -> int:
+    """Return the number of periods that an agent has learned values of; 0 if it can play for any time."""
+    return int(getattr(getattr(agent, "_task", None), "horizon", 0))
 
 
 def one_observation(observations: Any, i: int) -> Any:

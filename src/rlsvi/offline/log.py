@@ -34,7 +34,7 @@ OPTIONAL = "truncated", "mask", "next_mask", "propensity"
 ROW = "row in the log"  # the name of a column that is added
 ACTIONS, STATES = 10_000, 1_000_000  # the most that a log alone may number
 NEAR_ACTION = 1e-3  # of its range, by which a number of an action may differ without a warning
-CSV = ".csv", ".csv.gz"
+CSV = ".csv", ".csv.gz"  # ends of the names of CSV files, in lower case
 LISTED = re.compile(r"\s*[\[(][-+\d.,\seE]*[\])]\s*")  # a list of numbers, written as text
 KINDS = (
     "a polars frame, the path of a Parquet or CSV file or of a folder of such files, a pandas or Arrow table, a "
@@ -356,10 +356,14 @@ def _named_pieces(part: Any, name: str) -> list[Piece]:
 
 
 def files_in(path: Path) -> list[Path]:
-    """Return the Parquet files of a log, or its CSV files if there are none."""
+    """Return the files of a log: Parquet files or CSV files, not both."""
     files = [path]
     if path.is_dir():
-        files = sorted(path.rglob("*.parquet")) or sorted(f for f in path.rglob("*.csv*") if f.name.endswith(CSV))
+        files = sorted(f for f in path.rglob("*") if f.name.lower().endswith((".parquet", *CSV)))
+        if len({is_csv(f) for f in files}) > 1:
+            raise ValueError(
+                f"the folder {path} has Parquet files and CSV files: name a folder that has files of one kind only"
+            )
     if not files:
         raise FileNotFoundError(f"there is no Parquet or CSV file in the folder {path}")
     if not files[0].exists():
@@ -367,12 +371,19 @@ def files_in(path: Path) -> list[Path]:
     return files
 
 
+def is_csv(file: PathLike[str] | str) -> bool:
+    """Return whether a file is a CSV file, by its name."""
+    return str(file).lower().endswith(CSV)
+
+
 def scan(files: list[Path]) -> "pl.LazyFrame":
     """Return Parquet or CSV files as one frame, which is read when it is asked for rows."""
     import polars as pl
 
-    if not files[0].name.endswith(CSV):
+    if not is_csv(files[0]):
         return pl.scan_parquet(files, hive_partitioning=False)
+    if len(files) > 1:  # each has its own types
+        return pl.concat([scan([file]) for file in files], how="vertical_relaxed")
     frame = pl.scan_csv(files, infer_schema_length=None)  # the types follow from all rows
     texts = frame.select(pl.col(pl.String).is_not_null().any()).collect()
     empty = [
@@ -397,7 +408,7 @@ def read_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        kind = "CSV" if what.endswith(CSV) else "Parquet"
+        kind = "CSV" if is_csv(what) else "Parquet"
         raise ValueError(f"{what} cannot be read, is it a whole {kind} file? {error!s:.200}") from error
 
 

@@ -17,7 +17,7 @@ from rlsvi.core.checks import flag, in_unit_interval, shown, whole
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.envs.actions import Parts, numbering_of_parts
 from rlsvi.envs.task import check_env, checked_reward, play, reset_env, step_env
-from rlsvi.offline.log import CSV, REQUIRED, as_column, writer_of
+from rlsvi.offline.log import REQUIRED, as_column, is_csv, writer_of
 from rlsvi.offline.off_policy import is_function, probabilities_of
 from rlsvi.progress import bar
 
@@ -100,7 +100,7 @@ def record(
     else:
         whole("steps", steps, 1)
     check_folder(None if path is None else path_of(path))
-    if path is not None and path_of(path).name.endswith(CSV):
+    if path is not None and is_csv(path_of(path)):
         raise ValueError(f"path must be a Parquet file, such as log.parquet, got {path}: CSV cannot hold lists")
     recorder = Recorder(env)
     if flag("learning", learning):

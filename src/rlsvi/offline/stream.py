@@ -32,6 +32,7 @@ from rlsvi.offline.log import (
     collect,
     episodes_of,
     files_in,
+    is_csv,
     join_pieces,
     pieces_of,
     read_errors,
@@ -135,19 +136,24 @@ def _lazy_frame(log: Any, names: Mapping[str, Any] | None) -> "pl.LazyFrame":
 
 def _sorted_files(files: list[Path], names: Mapping[str, Any] | None) -> list[Path]:
     """Return files in the order of the episode and step that each begins with, without those that are empty."""
-    begin, first = [], None
+    begin, first = [], list[str]()
     for file in files:
         with read_errors(str(file)):
             frame = scan([file]).head(1).collect()
-        first = frame if first is None else first
-        if frame.schema != first.schema:
+        found = [name if is_csv(file) else f"{name} ({kind})" for name, kind in frame.schema.items()]
+        first = first or found
+        if found != first:
             raise ValueError(
-                f"{file} has the columns {frame.schema}, {files[0]} has {first.schema}: files that are read in "
-                "chunks need the same columns, in the same order and of the same types"
+                f"{file} has the columns {', '.join(found)}, {files[0]} has {', '.join(first)}: files that are "
+                "read in chunks need the same columns in the same order, in Parquet files also of the same types"
             )
         columns = Columns(frame, names)
         if frame.height:
             begin.append((columns.one("episode")[0], columns.one("step")[0], file))
+    if len({isinstance(episode, str) for episode, *_ in begin}) > 1:
+        raise ValueError(
+            "the episodes are numbers in some files of the log and text in others: make all of them text"
+        )
     return [file for *_, file in sorted(begin)] or files[:1]
 
 

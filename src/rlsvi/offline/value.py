@@ -25,7 +25,7 @@ from rlsvi.progress import bar
 FITTED, WEIGHTED, ROBUST = "fitted Q evaluation", "weighted importance sampling", "doubly robust"
 ROUNDING = 1e-9  # differences that are none, as a share of the numbers
 FEW_EPISODES = 100  # episodes below which no spread is no certainty, and importance sampling is not to be trusted
-SOME = 10.0  # effective episodes that a horizon without an interval should have
+FEWEST_EFFECTIVE = 10.0  # effective episodes that a horizon without an interval should have
 
 
 def value_of(
@@ -469,7 +469,7 @@ def _remedy(weights: EpisodeWeights, reward: Floats, level: float) -> str:
     for known in (True, False):
         for steps in reversed(range(1, int(weights.followed.sum()) + 1)):
             shorter = weights.up_to(steps)
-            if shorter.effective < (2 if known else SOME):
+            if shorter.effective < (2 if known else FEWEST_EFFECTIVE):
                 continue
             if not known:
                 return f"give horizon={steps}, for a value without an interval, or a log of more episodes"

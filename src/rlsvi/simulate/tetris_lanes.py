@@ -27,7 +27,7 @@ PARTS, EIGHT = 64, 8  # sums of eight transitions that are computed together
 WORDS = 3  # of a placement: its features and the rows it removes
 MOST_PIECES = 1_000_000  # pieces, at which a game is cut off
 MOVES = 14  # of a piece, at most, before it drops
-FIRST, SIZE, HEAD, SLOT, COUNT, OWNED, OLD, NEW, AT, MOVED, REMOVED, PLACED, FLAG, NUMBERS = range(14)
+OLDEST, SIZE, HEAD, SLOT, COUNT, OWNED, OLD, NEW, AT, MOVED, REMOVED, PLACED, FLAG, NUMBERS = range(14)
 GOING, OVER, BROKEN, FULL = range(4)
 
 
@@ -91,7 +91,7 @@ class RunBoard(NamedTuple):
 @compiled
 def row(run: RunArrays, t: int) -> int:
     """Return the position of transition t, the oldest being 0."""
-    i = run.state[FIRST] + t
+    i = run.state[OLDEST] + t
     return int(i - run.reward.size if i >= run.reward.size else i)
 
 
@@ -242,7 +242,7 @@ def place_for(run: RunArrays, count: int) -> int:
     head, room = run.state[HEAD], run.next_x.shape[0]
     if run.state[SIZE] == 0:
         return 0
-    tail = run.start[run.state[FIRST]]
+    tail = run.start[run.state[OLDEST]]
     if head >= tail:
         if head + count <= room:
             return int(head)
@@ -351,8 +351,8 @@ def act(
     if not learning:
         return
     if state[SIZE] == setting.limit:
-        state[OLD] = state[FIRST]
-        state[FIRST], state[SIZE] = row(run, 1), state[SIZE] - 1
+        state[OLD] = state[OLDEST]
+        state[OLDEST], state[SIZE] = row(run, 1), state[SIZE] - 1
     if state[OWNED] == 1:
         state[HEAD] = slot + count
     i = row(run, state[SIZE])

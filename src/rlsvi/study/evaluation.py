@@ -7,7 +7,7 @@ from gymnasium import Env
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.envs.task import MOST_STEPS, play_episodes
+from rlsvi.envs.task import MOST_STEPS, horizon_of, play_episodes
 from rlsvi.html import html_table
 from rlsvi.offline.off_policy import is_function
 from rlsvi.offline.recorder import OTHERS, BehaviourPolicy
@@ -25,7 +25,9 @@ class Evaluation(NamedTuple):
     steps
         The number of steps of all episodes.
     cut
-        The number of episodes that were cut off at the limit.
+        The number of episodes that were cut off at the limit, or at the agent's horizon.
+    horizon
+        The agent's horizon if it is shorter than the limit; otherwise 0.
 
     Examples
     --------
@@ -37,7 +39,8 @@ class Evaluation(NamedTuple):
 
     returns: Floats  # (n,) the sum of the rewards of each episode
     steps: int  # in all episodes
-    cut: int  # episodes that were cut off at the limit
+    cut: int  # episodes that were cut off at the limit, or at the agent's horizon
+    horizon: int = 0  # of the agent, if it is shorter than the limit
 
     @property
     def mean(self) -> float:
@@ -92,7 +95,10 @@ class Evaluation(NamedTuple):
             _, low, high = self.interval
             lines += f" (standard error {self.error:.2g}, 95% interval {low:.2f} to {high:.2f}), "
             lines += f"smallest {self.returns.min():.2f}, largest {self.returns.max():.2f}"
-        return lines + (f"; {self.cut} did not end and were cut off" if self.cut else "")
+        if self.cut:
+            lines += f"; {self.cut} did not end and {'was' if self.cut == 1 else 'were'} cut off"
+            lines += f" after the agent's horizon of {self.horizon} steps" if self.horizon else ""
+        return lines
 
 
 def evaluate(
@@ -148,5 +154,7 @@ def evaluate(
     whole("episodes", episodes, 1, 10**8)
     whole("limit", limit, 1)
     player = BehaviourPolicy(agent, env.action_space, 0.0, deterministic, seed) if drawn else agent
+    horizon = horizon_of(player)
     with bar(episodes, "fresh episodes", progress) as advance:
-        return Evaluation(*play_episodes(player, env, episodes, seed, deterministic, limit, advance))
+        played = play_episodes(player, env, episodes, seed, deterministic, limit, advance)
+    return Evaluation(*played, horizon if horizon < limit else 0)
