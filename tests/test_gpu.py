@@ -79,9 +79,8 @@ for problem in (
 def test_a_card_is_not_warned_of_few_blocks():
     class Kernel:
         def __getitem__(self, size):
-            warnings.warn(
-                "Grid size 1 will likely result in GPU under-utilization due to low occupancy.", stacklevel=2
-            )
+            few = "\033[1mGrid size 1 will likely result in GPU under-utilization due to low occupancy.\033[0m"
+            warnings.warn(few, stacklevel=2)
             warnings.warn("Host array used in CUDA kernel", stacklevel=2)
             return size
 

@@ -130,7 +130,7 @@ def kernel(function: Any, registers: int | None = None) -> Any:
 def sized(kernel: Any, blocks: int, threads: int) -> Any:
     """Return a kernel to be called with so many blocks of threads, without Numba's warning that they are few."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Grid size \d+ will likely result in GPU under-utilization")
+        warnings.filterwarnings("ignore", r".*Grid size \d+ will likely result in GPU under-utilization")
         return kernel[blocks, threads]
 
 
