@@ -95,7 +95,8 @@ def test_the_latest_visits(numbers):
         of = "SELECT product, explored FROM events WHERE visit = ? AND kind = 'recommended' ORDER BY slot"
         answers = "SELECT product, reward FROM events WHERE visit = ? AND kind = 'answered'"
         rewards = dict(sql(answers, it["visit"]))
-        assert [(one["product"], one["explored"]) for one in it["shown"]] == sql(of, it["visit"])
+        chosen = [(product, bool(explored)) for product, explored in sql(of, it["visit"])]
+        assert [(one["product"], one["explored"]) for one in it["shown"]] == chosen
         assert {one["product"]: one["reward"] for one in it["shown"] if one["reward"] is not None} == rewards
         assert it["ended"] is (it["visit"] in ended)
         assert it["reward"] == sum(rewards.values())

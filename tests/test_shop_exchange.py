@@ -166,7 +166,7 @@ def test_few_events_are_in_memory_at_once(events, monkeypatch):
 
 def living():
     gc.collect()
-    return sum(isinstance(each, Event) for each in gc.get_objects())
+    return sum(type(each) is Event for each in gc.get_objects())
 
 
 def test_from_sqlite_to_postgresql(events, postgres_url):  # noqa: F811
