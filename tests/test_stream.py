@@ -355,7 +355,7 @@ def test_files_that_are_cut_or_differ(log, tmp_path):
     refuses(folder, "no Parquet or CSV file in the folder", tmp_path, FileNotFoundError)
     log[:50].write_parquet(folder / "a.parquet")
     log[50:].with_columns(pl.col("reward").cast(pl.Float32)).write_parquet(folder / "b.parquet")
-    refuses(folder, "b.parquet has the columns .* the same columns, in the same order", tmp_path)
+    refuses(folder, "b.parquet has the columns .* the same columns in the same order", tmp_path)
     refuses(log[:0], "the log is empty", tmp_path)
 
 
