@@ -60,7 +60,7 @@ assert returns[0] >= 200 and Path("trained.rlsvi").exists() and Path("regret.png
 assert agent.episodes == 21 and returns[2] >= 200 and Path("cartpole.gif").exists()
 """,
     "docs/tutorials/own-environment.md": """
-assert len(returns) == 20 and env.action_space.n == 9
+assert len(agent.returns) == 20 and env.action_space.n == 9
 assert rlsvi.evaluate(agent, gym.make("my_envs:Heating-v0"), 50).mean > -70  # by hand -42, always off -500
 """,
     "docs/tutorials/own-basis.md": """

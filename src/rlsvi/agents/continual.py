@@ -208,7 +208,7 @@ class ContinualRLSVI(ContinualAgent):
 
     def _check(self) -> None:
         super()._check()
-        if str(self.noise) == "none":
+        if isinstance(self.noise, str) and self.noise == "none":
             raise ValueError("noise must be drawn: without any, use ContinualLSVI")
         one_of("noise", self.noise, ("paper", "whitened", "independent"))
 

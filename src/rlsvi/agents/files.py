@@ -155,11 +155,9 @@ def _learner(agent: Any, file: Archive) -> Any:
 
 
 def _restore_returns(agent: Any, file: Archive) -> None:
-    """Set the returns of the episodes learned from. Older files have none, but some learners know them."""
-    stored = "returns" in file
-    known = file.take("returns", (agent.episodes,), finite=False) if stored else agent._returns()
-    if len(known) == agent.episodes:
-        agent._earned = array("d", known)
+    """Set the returns of the episodes learned from. Older files have none."""
+    known = file.take("returns", (agent.episodes,), finite=False) if "returns" in file else np.empty(0)
+    agent._earned = array("d", known)
     if np.isinf(known).any():
         raise ArchiveError("is damaged: it holds returns that are not finite")
     agent._found_reward = not len(known) or bool(np.any(known))

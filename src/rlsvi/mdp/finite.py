@@ -404,7 +404,7 @@ def _check_distributions(t: Table) -> None:
     if len(bad):
         h, s, a = bad[0]
         raise ValueError(
-            f"the successor probabilities of state {s}, action {a} (period {h}) sum to "
+            f"probability: the successors of state {s}, action {a} (period {h}) sum to "
             f"{mass[h % len(mass), s, a]:.12g}, not to one"
         )
     stuck = np.argwhere(~(asked.any(axis=2) | t.absorbing[None]))

@@ -409,7 +409,8 @@ def read_errors(what: str) -> Iterator[None]:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         kind = "CSV" if is_csv(what) else "Parquet"
-        raise ValueError(f"{what} cannot be read, is it a whole {kind} file? {error!s:.200}") from error
+        log = "" if what == "the log" else "the log "
+        raise ValueError(f"{log}{what} cannot be read, is it a whole {kind} file? {error!s:.200}") from error
 
 
 def _from_pandas(log: Any) -> "pl.DataFrame":

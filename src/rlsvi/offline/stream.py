@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rlsvi.bases.layout import is_exact
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import shown, whole
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.files import source_digest
 from rlsvi.envs.task import check_env
@@ -174,7 +174,7 @@ def all_chunks(stream: Stream, executor: str | None = None) -> Iterator[Each]:
         yield lambda function, *arguments: (function(stream.read(k), *arguments) for k in range(len(stream)))
         return
     if not isinstance(executor, str):
-        raise TypeError(f'executor must be None, "ray" or the address of a Ray cluster, got {executor!r:.80}')
+        raise TypeError(f'executor must be None, "ray" or the address of a Ray cluster, got {shown(executor)}')
     address = None if executor == "ray" else executor
     if address is not None:
         if not address.isprintable():
