@@ -208,7 +208,8 @@ class ContinualRLSVI(ContinualAgent):
 
     def _check(self) -> None:
         super()._check()
-        if isinstance(self.noise, str) and self.noise == "none":
+        noise: Any = self.noise
+        if isinstance(noise, str) and noise == "none":
             raise ValueError("noise must be drawn: without any, use ContinualLSVI")
         one_of("noise", self.noise, ("paper", "whitened", "independent"))
 
