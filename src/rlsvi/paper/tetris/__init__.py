@@ -1,1 +1,0 @@
-"""Tetris: section 6.2 and appendix D of the paper."""
