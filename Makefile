@@ -1,12 +1,13 @@
 # Two commands are enough: `make demo` and `make test`. Each sets up .venv by itself.
 PYTHON ?= python3
 BIN := .venv/bin
+HOUSES := -e . -e ./paper -e ./shop
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when they are first imported, and that is kept
 
-.PHONY: demo paper test test-all test-extras test-pythons lint bench bounds docs wheel smoke-lowest clean
+.PHONY: demo paper test test-library test-paper test-shop test-all test-extras test-pythons lint bench bounds docs wheel smoke-lowest clean
 
 # A tour of a minute or two, which ends with the page out/demo/index.html.
 demo: $(INSTALLED)
@@ -23,6 +24,16 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 test: lint
 	$(PYTEST)
 
+# The tests of one house.
+test-library: $(READY)
+	$(PYTEST) tests
+
+test-paper: $(READY)
+	$(PYTEST) paper/tests
+
+test-shop: $(READY)
+	$(PYTEST) shop/tests
+
 test-all: $(READY)
 	$(PYTEST) --thorough
 	$(MAKE) test-pythons
@@ -30,7 +41,7 @@ test-all: $(READY)
 
 # The tests that need an optional package; what cannot be installed is named, and its tests are skipped.
 test-extras: $(READY)
-	@for extra in "-e .[bsuite]" "-e .[tensorboard]" minari[create,hdf5] pandas pyarrow stable-baselines3; do \
+	@for extra in "-e ./paper[bsuite]" "-e .[tensorboard]" minari[create,hdf5] pandas pyarrow stable-baselines3; do \
 	timeout 600 $(PIP) $$extra || echo "$$extra cannot be installed; its tests are skipped."; done
 	$(BIN)/python -m pytest --thorough -k "pandas or minari or tensorboard or full_disk_leaves or stable_baselines or bsuite"
 
@@ -109,12 +120,12 @@ $(UV): | $(READY)
 clean:
 	rm -rf .venv .venv-* out
 
-# The package alone, and then what its tests need.
-$(INSTALLED): pyproject.toml
+# The three packages, and then what their tests need.
+$(INSTALLED): pyproject.toml paper/pyproject.toml shop/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("rlsvi needs Python 3.11 or newer; try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	@echo "Setting up .venv (once; half a minute or so) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(PIP) -e . & while kill -0 $$! 2>/dev/null; do printf .; sleep 3; done; echo; wait $$!
+	@$(PIP) $(HOUSES) & while kill -0 $$! 2>/dev/null; do printf .; sleep 3; done; echo; wait $$!
 	@touch $@
 
 $(READY): $(INSTALLED)

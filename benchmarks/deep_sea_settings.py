@@ -21,8 +21,8 @@ from scipy.stats import binom
 
 from rlsvi import DiscountedPSRL, problems
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.paper.descendants.deep_sea import CHOSEN, TABLE, TREASURES, treasure_time
-from rlsvi.paper.results import seeds_of
+from rlsvi_paper.descendants.deep_sea import CHOSEN, TABLE, TREASURES, treasure_time
+from rlsvi_paper.results import seeds_of
 
 LAMS, SIGMAS = (0.1, 1.0, 10.0, 100.0), (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 STILL, STOCHASTIC, PSRL = "still", "stochastic", "psrl"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rlsvi.tetris import play, rules
-from rlsvi.tetris.features import BERTSEKAS
-from rlsvi.tetris.policy_iteration import policy_iteration, scoring_weights
+from rlsvi_paper.tetris import play, rules
+from rlsvi_paper.tetris.features import BERTSEKAS
+from rlsvi_paper.tetris.policy_iteration import policy_iteration, scoring_weights
 
 
 def summary(rows):

@@ -1,4 +1,4 @@
-"""How often the intervals of `rlsvi.shop.judge` contain the truth: `python -m benchmarks.shop_coverage`.
+"""How often the intervals of `rlsvi_shop.judge` contain the truth: `python -m benchmarks.shop_coverage`.
 
 Shops with simulated customers make logs by a policy whose probabilities are known. Policies are judged by each
 log, and then serve other customers of the same shop, which tells the truth. The recommender is judged as by the
@@ -15,11 +15,11 @@ import numpy as np
 from benchmarks.shop_quality.ours import schema_of
 from benchmarks.shop_quality.worlds import Shop, World
 from rlsvi.offline.value import ROBUST, WEIGHTED
-from rlsvi.shop.events import Event
-from rlsvi.shop.judging import LoggedSteps, judge, value_of_samples
-from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.model.targets import sign_of
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop.events import Event
+from rlsvi_shop.judging import LoggedSteps, judge, value_of_samples
+from rlsvi_shop.model.learner import ShopLearner
+from rlsvi_shop.model.targets import sign_of
+from rlsvi_shop.settings import ShopSettings
 
 TRUTH = 4000  # customers who tell it
 RANDOM = 0.3  # the share of products shown at random in a mixed log

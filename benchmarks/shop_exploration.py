@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from rlsvi.mdp.recommendation import draw_taste, like_probability
-from rlsvi.shop import Recommender, recommender
-from rlsvi.shop.model.draws import choose
-from rlsvi.shop.service.statistics import LATEST_BUCKETS, WIDEST_BUCKET, ShopStatistics
+from rlsvi_shop import Recommender, recommender
+from rlsvi_shop.model.draws import choose
+from rlsvi_shop.service.statistics import LATEST_BUCKETS, WIDEST_BUCKET, ShopStatistics
 
 
 def run_shop(seed: int, products: int, slots: int, customers: int, exploration: float) -> dict[str, float]:

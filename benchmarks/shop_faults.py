@@ -24,8 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.shop_service import Shop, prefill, write_markdown, write_settings
-from rlsvi.shop import Events, ShopSettings
-from rlsvi.shop.model.learner import ShopLearner
+from rlsvi_shop import Events, ShopSettings
+from rlsvi_shop.model.learner import ShopLearner
 
 SLOTS, PRODUCTS = 5, 20
 

@@ -30,7 +30,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.shop_service import Shop, prefill, write_markdown, write_settings
-from rlsvi.shop import Events, ShopSettings
+from rlsvi_shop import Events, ShopSettings
 
 SLOTS = 10
 MOST_REQUESTS = 100_000  # requests of one run

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rlsvi.shop import Event, Events, ShopSettings
+from rlsvi_shop import Event, Events, ShopSettings
 
 SETTINGS = """
 database = "{url}"
@@ -23,7 +23,7 @@ slots = {slots}
 port = {port}
 products = "products.csv"
 """
-ROLES = {role: b"rlsvi.shop.service.processes\0%s\0" % role.encode() for role in ("worker", "learner")}
+ROLES = {role: b"rlsvi_shop.service.processes\0%s\0" % role.encode() for role in ("worker", "learner")}
 AT_ONCE = 2_000  # past visits written in one transaction
 
 

@@ -30,12 +30,11 @@ from rlsvi.agents.stationary import (
     set_weights,
     targets,
 )
-from rlsvi.bases import Tetris
 from rlsvi.core.compile import compiled
 from rlsvi.core.random import stream
 from rlsvi.core.regression import Model
-from rlsvi.simulate.tetris import simulate_tetris
-from rlsvi.tetris import rules
+from rlsvi_paper.tetris import Tetris, rules
+from rlsvi_paper.tetris.loop import simulate_tetris
 
 PLACEMENTS = (9, 17, 17, 17, 34, 34, 34)  # of the seven pieces
 FEATURES, ACTIONS = 22, 34

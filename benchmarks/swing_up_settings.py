@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rlsvi.paper.descendants.swing_up import dithering, found_by, noisy
-from rlsvi.paper.results import seeds_of
+from rlsvi_paper.descendants.swing_up import dithering, found_by, noisy
+from rlsvi_paper.results import seeds_of
 
 HEIGHT, COST, FIRST_SEED = 0.5, 0.1, 1000
 SETTINGS = [*product(["σ"], (0.1, 0.3, 1.0, 3.0)), *product(["ε"], (0.03, 0.1, 0.2, 0.3))]

@@ -16,13 +16,11 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from rlsvi.bases import Tetris
 from rlsvi.core.random import reseed
-from rlsvi.envs import TetrisEnv
-from rlsvi.tetris import play, rules, solve
-from rlsvi.tetris.features import BERTSEKAS, DELLACHERIE, afterstates, evaluate, new_room, values
-from rlsvi.tetris.game import Game, new_game, start, step
-from rlsvi.tetris.play import best
+from rlsvi_paper.tetris import Tetris, TetrisEnv, play, rules, solve
+from rlsvi_paper.tetris.features import BERTSEKAS, DELLACHERIE, afterstates, evaluate, new_room, values
+from rlsvi_paper.tetris.game import Game, new_game, start, step
+from rlsvi_paper.tetris.play import best
 
 # A player of middling strength: flat, low, without holes.
 PLAYER = np.concatenate([np.zeros(10), np.full(9, -1.0), [-0.5, -10.0, 0.0]])

@@ -95,7 +95,7 @@ from rlsvi import problems, RLSVI, __version__
 if TYPE_CHECKING:
     from rlsvi.cli import app
 else:
-    import rlsvi.paper.report
+    import rlsvi_paper.report
 def f():
     from rlsvi.core.random import stream
     import rlsvi
@@ -292,7 +292,7 @@ agents = {
 }
 counting = {
     "psrl": rlsvi.PSRL(seed=5, alpha_P=0.5),
-    "gaussian psrl": rlsvi.GaussianPSRL(seed=6),
+    "gaussian psrl": rlsvi_paper.agents.GaussianPSRL(seed=6),
     "ucrl2": rlsvi.UCRL2(seed=7, scale=0.1),
     "ucbvi": rlsvi.UCBVI(seed=8, scale=0.1, bonus="bernstein"),
     "lsvi-ucb": rlsvi.LSVIUCB(seed=9, scale=0.01, basis=rlsvi.bases.Tabular()),
@@ -324,8 +324,8 @@ for name, agent in others.items():
 stationary = rlsvi.StationaryRLSVI(seed=5, gamma=0.9, memory=40, sigma=rlsvi.InverseGamma(), regressions=2)
 stationary.learn(rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(6)), episodes=15)
 arrays["stationary theta"], arrays["stationary streams"] = stationary._learner.mind.theta, stationary._streams
-tetris = rlsvi.StationaryRLSVI(seed=6, basis=rlsvi.bases.Tetris(), form="afterstate", memory=40)
-games = rlsvi.simulate.tetris.simulate_tetris(tetris, rlsvi.tetris.rules(6, 4), 6)
+tetris = rlsvi.StationaryRLSVI(seed=6, basis=rlsvi_paper.tetris.Tetris(), form="afterstate", memory=40)
+games = rlsvi_paper.tetris.loop.simulate_tetris(tetris, rlsvi_paper.tetris.rules(6, 4), 6)
 for name, array in zip(games._fields, games):
     arrays[f"tetris {name}"] = array
 arrays["tetris theta"], arrays["tetris next"] = tetris._learner.mind.theta, tetris._learner.mind.ring.next_x

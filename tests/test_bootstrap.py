@@ -11,8 +11,8 @@ from rlsvi.core.random import bits, gamma, normal, stream
 from rlsvi.core.regression import FactorError
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP
-from rlsvi.paper.extensions.bootstrap import BOOTSTRAP, DATA_ALONE, NORMAL, bootstrap_time
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper.extensions.bootstrap import BOOTSTRAP, DATA_ALONE, NORMAL, bootstrap_time
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
 from twin import Rows, assert_same, lsvi, raw_episodes, state_of
 from values import action_values

@@ -7,16 +7,16 @@ import pytest
 import jobs
 from rlsvi import StationaryLSVI, StationaryRLSVI, bases
 from rlsvi.agents import EpsilonGreedy, Exponential
-from rlsvi.paper.tetris import levels as games
-from rlsvi.paper.tetris.mini_tetris import mini_optimum
-from rlsvi.paper.tetris.tetris import policies, published_player
-from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.study.checkpoint import checkpoint, checkpoint_in
 from rlsvi.study.executors import processes
 from rlsvi.study.job import Job
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import SweepError, sweep
-from rlsvi.tetris import play, policy_iteration, rules, scoring_weights
+from rlsvi_paper.tetris import levels as games
+from rlsvi_paper.tetris import play, policy_iteration, rules, scoring_weights
+from rlsvi_paper.tetris.loop import simulate_tetris
+from rlsvi_paper.tetris.mini_tetris import mini_optimum
+from rlsvi_paper.tetris.tetris import policies, published_player
 from watch import started, until
 
 MINI = rules(4, pieces="SZ")
@@ -113,9 +113,9 @@ def test_what_cannot_be_read_is_not_believed(damaged, tmp_path):
 
 KILLED = """
 import sys
-from rlsvi.paper.tetris import levels as games
-from rlsvi.paper.tetris.mini_tetris import mini_optimum
-from rlsvi.paper.tetris.tetris import policies, published_player
+from rlsvi_paper.tetris import levels as games
+from rlsvi_paper.tetris.mini_tetris import mini_optimum
+from rlsvi_paper.tetris.tetris import policies, published_player
 from rlsvi.study.job import Job
 from rlsvi.study.sweep import sweep
 games.learned.__defaults__ = (0.0,)

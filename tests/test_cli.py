@@ -118,7 +118,7 @@ def test_comparators_are_those_of_the_library_with_the_options_given():
         "incremental": rlsvi.IncrementalRLSVI(lam=0.3, sigma=0.2, nu=0.05),
         "ensemble": rlsvi.EnsembleRLSVI(lam=0.3, sigma=0.2, members=7),
         "psrl": rlsvi.PSRL(**rewards),
-        "gaussian-psrl": rlsvi.GaussianPSRL(scale=0.1, **rewards),
+        "gaussian-psrl": rlsvi_paper.agents.GaussianPSRL(scale=0.1, **rewards),
         "ucrl2": rlsvi.UCRL2(scale=0.1, **rewards),
         "ucbvi": rlsvi.UCBVI(scale=0.1, planned=70, **rewards),
         "lsvi-ucb": rlsvi.LSVIUCB(lam=0.3, scale=0.1, planned=70, **rewards),

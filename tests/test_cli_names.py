@@ -143,7 +143,7 @@ def test_an_agent_of_another_package_learns_from_a_log(plugins):
 
 
 def test_an_agent_of_another_package_in_the_behaviour_suite(plugins):
-    from rlsvi.cli.bsuite import _in_module
+    from rlsvi_paper.cli.bsuite import _in_module
 
     assert _in_module("my-agent") == "fake_agents:MyAgent"
     assert _in_module("default") == "default"
@@ -269,7 +269,7 @@ def things(tmp_path_factory):
     (folder / "shop.toml").write_text('database = "sqlite:///shop.db"\nslots = 2\n')
     pl.DataFrame({"visit": ["a"], "product": ["x"], "rewrd": [1.0]}).write_csv(folder / "clicks.csv")
     (folder / "table.parqet").write_text("")
-    with rlsvi.shop.Events(f"sqlite:///{folder / 'shop.db'}"):
+    with rlsvi_shop.Events(f"sqlite:///{folder / 'shop.db'}"):
         pass
     return folder
 
@@ -277,7 +277,7 @@ def things(tmp_path_factory):
 @pytest.mark.parametrize(("arguments", "meant"), MISSPELT, ids=[" ".join(words) for words, _ in MISSPELT])
 def test_the_nearest_name_is_suggested(arguments, meant, things, monkeypatch):
     if arguments[0] == "bsuite":
-        monkeypatch.setattr("rlsvi.paper.bsuite.runs.package_version", lambda: "0.3.6")
+        monkeypatch.setattr("rlsvi_paper.bsuite.runs.package_version", lambda: "0.3.6")
     monkeypatch.chdir(things)
     result = run(*arguments)
     assert result.exit_code == 2, result.stdout

@@ -9,11 +9,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import rlsvi
-from rlsvi.bases import Tetris
 from rlsvi.cli import app
-from rlsvi.envs.tetris import TetrisEnv
-from rlsvi.simulate.tetris import simulate_tetris
-from rlsvi.tetris import rules
+from rlsvi_paper.tetris import Tetris, rules
+from rlsvi_paper.tetris.environment import TetrisEnv
+from rlsvi_paper.tetris.loop import simulate_tetris
 from saved import read, write
 
 show = importlib.import_module("rlsvi.cli.watch")  # rlsvi.cli.watch itself is the command

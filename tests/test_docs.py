@@ -8,10 +8,10 @@ import sys
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 
 import pytest
+from test_report_browser import BROWSER, WINDOW, dumped, seen
 
 import rlsvi
 from pages import HOUSE
-from test_report_browser import BROWSER, WINDOW, dumped, seen
 
 DOCS = HOUSE / "docs"
 PAGES = sorted(path.relative_to(HOUSE).as_posix() for path in DOCS.rglob("*.md"))
@@ -49,7 +49,7 @@ def public_names(module):
         name
         for name, value in vars(found).items()
         if not name.startswith("_")
-        and getattr(value, "__module__", "").startswith((f"rlsvi.{module}", f"rlsvi.paper.{module}."))
+        and getattr(value, "__module__", "").startswith((f"rlsvi.{module}", f"rlsvi_paper.{module}."))
     ]
 
 

@@ -30,13 +30,15 @@ import pytest
 
 import jobs
 import rlsvi
+import rlsvi_shop as shop
 from contract import environments as environments_
 from contract.bases import ARGUMENTS, measured_bases
 from contract.cases import BY_NAME, CASES, exported_agents
 from contract.state import difference, everything
-from rlsvi import bases, envs, mdp, problems, shop, simulate, tetris
+from rlsvi import bases, envs, mdp, problems, simulate
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.regression import FactorError
+from rlsvi_paper import tetris
 
 SOURCE = Path(rlsvi.__file__).parent
 MODULES = ("", "bases", "envs", "mdp", "problems", "callbacks", "simulate", "tetris", "theory", "paper", "shop")
@@ -389,7 +391,7 @@ CALLS: dict[str, Call] = {
     ),
     "rlsvi.evaluate": Call(lambda: {"agent": _learned(), "env": _env(), "episodes": 1, "progress": False}),
     "rlsvi.evidence": Call(lambda: {"agent": _learned()}),
-    "rlsvi.learn_concurrently": Call(
+    "rlsvi_paper.agents.learn_concurrently": Call(
         lambda: {"agent": rlsvi.RLSVI(seed=0), "envs": [_env(), _env()], "rounds": 1, "progress": False}
     ),
     "rlsvi.load": Call(lambda: {"path": _learned_bytes("RLSVI-table")}),
@@ -407,7 +409,7 @@ CALLS: dict[str, Call] = {
     ),
     "rlsvi.bases.Recommendation": Call(dict),
     "rlsvi.bases.Tabular": Call(dict),
-    "rlsvi.bases.Tetris": Call(
+    "rlsvi_paper.tetris.Tetris": Call(
         dict,
         lambda x: rlsvi.StationaryRLSVI(basis=x, seed=0).learn(
             envs.TetrisEnv(4, 4, "O", max_pieces=3), episodes=1
@@ -429,7 +431,7 @@ CALLS: dict[str, Call] = {
         lambda: {"observation_space": gymnasium.spaces.Discrete(3), "action_space": gymnasium.spaces.Discrete(2)}
     ),
     "rlsvi.envs.SwingUpEnv": Call(dict, _plays),
-    "rlsvi.envs.TetrisEnv": Call(lambda: {"height": 4, "width": 4, "pieces": "O"}, _plays),
+    "rlsvi_paper.tetris.TetrisEnv": Call(lambda: {"height": 4, "width": 4, "pieces": "O"}, _plays),
     "rlsvi.mdp.chain": Call(lambda: {"length": 3}),
     "rlsvi.mdp.deep_sea": Call(lambda: {"size": 3}),
     "rlsvi.mdp.dirichlet": Call(lambda: {"states": 3, "actions": 2, "horizon": 2}),
@@ -462,7 +464,7 @@ CALLS: dict[str, Call] = {
     "rlsvi.simulate.simulate": Call(
         lambda: {"agent": rlsvi.RLSVI(seed=0), "problem": problems.chain(3), "episodes": 1, "advance": Budget()}
     ),
-    "rlsvi.simulate.simulate_concurrent": Call(
+    "rlsvi_paper.loops.concurrent.simulate_concurrent": Call(
         lambda: {
             "agent": rlsvi.RLSVI(seed=0),
             "problem": problems.chain(3),
@@ -479,7 +481,7 @@ CALLS: dict[str, Call] = {
             "advance": Budget(),
         }
     ),
-    "rlsvi.simulate.simulate_tetris": Call(
+    "rlsvi_paper.tetris.loop.simulate_tetris": Call(
         lambda: {
             "agent": rlsvi.StationaryRLSVI(basis=bases.Tetris(), seed=0),
             "rules": _rules(),
@@ -488,9 +490,9 @@ CALLS: dict[str, Call] = {
             "advance": Budget(),
         }
     ),
-    "rlsvi.tetris.solve": Call(lambda: {"rules": tetris.rules(4, 4, "SZ")}),
-    "rlsvi.tetris.rules": Call(lambda: {"height": 4, "width": 4, "pieces": "O"}),
-    "rlsvi.tetris.play": Call(
+    "rlsvi_paper.tetris.solve": Call(lambda: {"rules": tetris.rules(4, 4, "SZ")}),
+    "rlsvi_paper.tetris.rules": Call(lambda: {"height": 4, "width": 4, "pieces": "O"}),
+    "rlsvi_paper.tetris.play": Call(
         lambda: {
             "rules": _rules(),
             "kind": 0,
@@ -499,8 +501,8 @@ CALLS: dict[str, Call] = {
             "max_pieces": 3,
         }
     ),
-    "rlsvi.tetris.level": Call(lambda: {"scores": np.array([1.0, 2.0])}),
-    "rlsvi.tetris.policy_iteration": Call(
+    "rlsvi_paper.tetris.level": Call(lambda: {"scores": np.array([1.0, 2.0])}),
+    "rlsvi_paper.tetris.policy_iteration": Call(
         lambda: {
             "rules": _rules(),
             "weights": tetris.scoring_weights(_rules()),
@@ -509,16 +511,18 @@ CALLS: dict[str, Call] = {
             "max_pieces": 3,
         }
     ),
-    "rlsvi.tetris.scoring_weights": Call(lambda: {"rules": _rules()}),
-    "rlsvi.theory.crossings": Call(lambda: {"alpha": 2.0, "beta": 2.0, "points": 101}),
-    "rlsvi.theory.density_crossings": Call(lambda: {"alpha": 2.0, "beta": 2.0, "points": 101}),
-    "rlsvi.theory.failing_sums": Call(lambda: {"mean": 0.5, "tolerance": 0.1}),
-    "rlsvi.theory.dithering_chance": Call(lambda: {"length": 3}),
-    "rlsvi.theory.dithering_regret": Call(lambda: {"length": 3, "episodes": 10}),
-    "rlsvi.theory.beta_excess": Call(lambda: {"alpha": 2.0, "beta": 2.0, "t": 0.5}),
-    "rlsvi.theory.dirichlet_excess": Call(lambda: {"alpha": [1.0, 1.0], "V": [0.0, 1.0], "t": 0.5}),
-    "rlsvi.theory.normal_excess": Call(lambda: {"mean": 0.0, "std": 1.0, "t": 0.5}),
-    "rlsvi.theory.least_gap": Call(
+    "rlsvi_paper.tetris.scoring_weights": Call(lambda: {"rules": _rules()}),
+    "rlsvi_paper.theory.optimism.crossings": Call(lambda: {"alpha": 2.0, "beta": 2.0, "points": 101}),
+    "rlsvi_paper.theory.optimism.density_crossings": Call(lambda: {"alpha": 2.0, "beta": 2.0, "points": 101}),
+    "rlsvi_paper.theory.optimism.failing_sums": Call(lambda: {"mean": 0.5, "tolerance": 0.1}),
+    "rlsvi_paper.theory.bounds.dithering_chance": Call(lambda: {"length": 3}),
+    "rlsvi_paper.theory.bounds.dithering_regret": Call(lambda: {"length": 3, "episodes": 10}),
+    "rlsvi_paper.theory.expected_excess.beta_excess": Call(lambda: {"alpha": 2.0, "beta": 2.0, "t": 0.5}),
+    "rlsvi_paper.theory.expected_excess.dirichlet_excess": Call(
+        lambda: {"alpha": [1.0, 1.0], "V": [0.0, 1.0], "t": 0.5}
+    ),
+    "rlsvi_paper.theory.expected_excess.normal_excess": Call(lambda: {"mean": 0.0, "std": 1.0, "t": 0.5}),
+    "rlsvi_paper.theory.optimism.least_gap": Call(
         lambda: {
             "optimist": lambda t: (np.exp(-t), np.zeros_like(t)),
             "other": lambda t: (np.exp(-2 * t), np.zeros_like(t)),
@@ -528,12 +532,12 @@ CALLS: dict[str, Call] = {
             "most": 100,
         }
     ),
-    "rlsvi.theory.beta_gap": Call(lambda: {"alpha": 2.0, "beta": 2.0}),
-    "rlsvi.theory.lemma_gap": Call(lambda: {"alpha": [1.0, 1.0], "V": [0.0, 1.0]}),
-    "rlsvi.theory.matched_beta": Call(lambda: {"alpha": [1.0, 1.0], "V": [0.0, 1.0]}),
-    "rlsvi.theory.matched_gap": Call(lambda: {"alpha": [1.0, 1.0], "V": [0.0, 1.0]}),
-    "rlsvi.theory.last_period_gap": Call(lambda: {"n": 3, "lows": 1, "lam": 4.0, "sigma": 2.0}),
-    "rlsvi.theory.q_gap": Call(
+    "rlsvi_paper.theory.optimism.beta_gap": Call(lambda: {"alpha": 2.0, "beta": 2.0}),
+    "rlsvi_paper.theory.optimism.lemma_gap": Call(lambda: {"alpha": [1.0, 1.0], "V": [0.0, 1.0]}),
+    "rlsvi_paper.theory.optimism.matched_beta": Call(lambda: {"alpha": [1.0, 1.0], "V": [0.0, 1.0]}),
+    "rlsvi_paper.theory.optimism.matched_gap": Call(lambda: {"alpha": [1.0, 1.0], "V": [0.0, 1.0]}),
+    "rlsvi_paper.theory.optimism.last_period_gap": Call(lambda: {"n": 3, "lows": 1, "lam": 4.0, "sigma": 2.0}),
+    "rlsvi_paper.theory.optimism.q_gap": Call(
         lambda: {
             "into": np.ones((2, 2, 1, 2)),
             "lows": np.ones((2, 2, 1)),
@@ -542,34 +546,34 @@ CALLS: dict[str, Call] = {
             "draws": 1000,
         }
     ),
-    "rlsvi.theory.proof_bound": Call(lambda: {"states": 2, "actions": 2, "horizon": 2, "steps": 10}),
-    "rlsvi.theory.regret_shape": Call(lambda: {"states": 2, "actions": 2, "horizon": 2, "steps": 10}),
-    "rlsvi.theory.theorem_agent": Call(lambda: {"states": 2, "horizon": 2, "seed": 0}),
-    "rlsvi.theory.optimistic_parameters": Call(lambda: {"states": 2, "horizon": 2}),
-    "rlsvi.theory.optimistic_variance": Call(lambda: {"total": 2.0}),
-    "rlsvi.theory.theorem_parameters": Call(lambda: {"states": 2, "horizon": 2}),
-    "rlsvi.paper.figure_called": Call(lambda: {"name": "dithering"}),
-    "rlsvi.shop.Events": Call(lambda: {"url": f"sqlite:///{FOLDER}/events.db"}, lambda x: x.close()),
-    "rlsvi.shop.Events.since": Call(lambda: {"self": _events(), "number": 0, "limit": 5}),
-    "rlsvi.shop.Recommender": Call(
+    "rlsvi_paper.theory.bounds.proof_bound": Call(lambda: {"states": 2, "actions": 2, "horizon": 2, "steps": 10}),
+    "rlsvi_paper.theory.bounds.regret_shape": Call(lambda: {"states": 2, "actions": 2, "horizon": 2, "steps": 10}),
+    "rlsvi_paper.theory.bounds.theorem_agent": Call(lambda: {"states": 2, "horizon": 2, "seed": 0}),
+    "rlsvi_paper.theory.bounds.optimistic_parameters": Call(lambda: {"states": 2, "horizon": 2}),
+    "rlsvi_paper.theory.optimism.optimistic_variance": Call(lambda: {"total": 2.0}),
+    "rlsvi_paper.theory.bounds.theorem_parameters": Call(lambda: {"states": 2, "horizon": 2}),
+    "rlsvi_paper.figure_called": Call(lambda: {"name": "dithering"}),
+    "rlsvi_shop.Events": Call(lambda: {"url": f"sqlite:///{FOLDER}/events.db"}, lambda x: x.close()),
+    "rlsvi_shop.Events.since": Call(lambda: {"self": _events(), "number": 0, "limit": 5}),
+    "rlsvi_shop.Recommender": Call(
         lambda: {"database": f"sqlite:///{FOLDER}/options.db", "learning": False, "idle": 60.0}, lambda x: x.stop()
     ),
-    "rlsvi.shop.Recommender.add": Call(lambda: {"self": _recommender(), "product": "a", "features": None}),
-    "rlsvi.shop.Recommender.add_all": Call(lambda: {"self": _recommender(), "products": {"a": None}}),
-    "rlsvi.shop.Recommender.remove": Call(lambda: {"self": _recommender(), "product": _offered("d")}),
-    "rlsvi.shop.Recommender.recommend": Call(
+    "rlsvi_shop.Recommender.add": Call(lambda: {"self": _recommender(), "product": "a", "features": None}),
+    "rlsvi_shop.Recommender.add_all": Call(lambda: {"self": _recommender(), "products": {"a": None}}),
+    "rlsvi_shop.Recommender.remove": Call(lambda: {"self": _recommender(), "product": _offered("d")}),
+    "rlsvi_shop.Recommender.recommend": Call(
         lambda: {"self": _recommender(), "visit": f"visit {next(NUMBERS)}", "context": None}
     ),
-    "rlsvi.shop.Recommender.feedback": Call(
+    "rlsvi_shop.Recommender.feedback": Call(
         lambda: {"self": _recommender(), "visit": "v1", "product": _shown(), "reward": 1.0}
     ),
-    "rlsvi.shop.Recommender.close": Call(lambda: {"self": _recommender(), "visit": _opened()}),
-    "rlsvi.shop.ShopSettings": Call(lambda: {"database": f"sqlite:///{FOLDER}/shop.db", "slots": 2}),
-    "rlsvi.shop.ShopSettings.from_toml": Call(lambda: {"path": _toml()}),
-    "rlsvi.shop.events_frame": Call(lambda: {"events": _events()}),
-    "rlsvi.shop.export_events": Call(lambda: {"events": _events(), "path": FOLDER / "events.csv"}),
-    "rlsvi.shop.import_events": Call(lambda: {"events": _events(), "settings": _settings(), "source": CLICKS}),
-    "rlsvi.shop.judge": Call(lambda: {"settings": _settings(), "events": _visits()}),
+    "rlsvi_shop.Recommender.close": Call(lambda: {"self": _recommender(), "visit": _opened()}),
+    "rlsvi_shop.ShopSettings": Call(lambda: {"database": f"sqlite:///{FOLDER}/shop.db", "slots": 2}),
+    "rlsvi_shop.ShopSettings.from_toml": Call(lambda: {"path": _toml()}),
+    "rlsvi_shop.events_frame": Call(lambda: {"events": _events()}),
+    "rlsvi_shop.export_events": Call(lambda: {"events": _events(), "path": FOLDER / "events.csv"}),
+    "rlsvi_shop.import_events": Call(lambda: {"events": _events(), "settings": _settings(), "source": CLICKS}),
+    "rlsvi_shop.judge": Call(lambda: {"settings": _settings(), "events": _visits()}),
 }
 
 
@@ -714,7 +718,7 @@ def _public():
                 or not callable(thing)
                 or thing is bases.MeasuredBasis  # which has no features itself
                 or not thing.__module__.startswith(
-                    (module.__name__, f"rlsvi.paper.{part}.", "rlsvi.agents.on_episode")
+                    (module.__name__, f"rlsvi_paper.{part}.", "rlsvi.agents.on_episode")
                 )
             ):
                 continue
@@ -758,9 +762,9 @@ def test_every_public_function_has_a_valid_call():
 PATHS = {"path", "folder", "keep_best", "checkpoint", "store", "log", "source", "url", "database", "settings"}
 OTHER_WORDS = {  # what an error may say instead of the name of the parameter
     ("rlsvi.Store", "folder"): "store",
-    ("rlsvi.shop.Events", "url"): "url|database",
+    ("rlsvi_shop.Events", "url"): "url|database",
     ("from_toml", "path"): "path|name the file",
-    ("rlsvi.paper.figure_called", "name"): "figure",
+    ("rlsvi_paper.figure_called", "name"): "figure",
     ("predict", "observation"): "observation|function|basis|features",  # where a function of the user looks at it
     ("predict", "state"): "state|observation|function|basis|features",  # several are of several observations
     ("predict", "episode_start"): "episode_start|state|observation|function|basis|features",
@@ -994,8 +998,8 @@ RAW_ONCE = [  # each raised an error of Python or NumPy once
     Try("rlsvi.bases.StateFeatures", "function", "class of numbers"),
     Try("rlsvi.bases.ActionFeatures", "function", "class of numbers"),
     Try("rlsvi.simulate.simulate", "advance", "function of nothing"),
-    Try("rlsvi.simulate.simulate_tetris", "advance", "function of nothing"),
-    Try("rlsvi.tetris.policy_iteration", "progress", "class of numbers"),
+    Try("rlsvi_paper.tetris.loop.simulate_tetris", "advance", "function of nothing"),
+    Try("rlsvi_paper.tetris.policy_iteration", "progress", "class of numbers"),
 ]
 
 

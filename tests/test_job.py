@@ -142,24 +142,24 @@ def test_a_version_is_that_of_the_functions_own_file_and_of_what_it_imports(tmp_
 
 
 def test_the_jobs_of_the_paper_are_dated_by_what_they_reach():
-    found = module.sources_of("rlsvi.paper.chain.learning:learning_time")
+    found = module.sources_of("rlsvi_paper.chain.learning:learning_time")
     assert {
-        "rlsvi.paper.chain.learning:until_learned",
-        "rlsvi.paper.chain.learning:CHUNK",
-        "rlsvi.paper.results:unexplained",
+        "rlsvi_paper.chain.learning:until_learned",
+        "rlsvi_paper.chain.learning:CHUNK",
+        "rlsvi_paper.results:unexplained",
         "rlsvi.study.experiment:Course",
     } <= set(found)
-    assert "rlsvi.paper.chain.learning:first_reward" not in found
+    assert "rlsvi_paper.chain.learning:first_reward" not in found
     assert {name.partition(":")[0] for name in found} == {
-        "rlsvi.paper.chain.learning",
-        "rlsvi.paper.results",
+        "rlsvi_paper.chain.learning",
+        "rlsvi_paper.results",
         "rlsvi.study.experiment",
     }
 
 
 FIGURE_FILE = '''"""A figure."""
 import json
-from rlsvi.paper.shared import HALF, unused, sized as size_of
+from rlsvi_paper.shared import HALF, unused, sized as size_of
 from matplotlib.axes import Axes
 
 TIMES = 2
@@ -205,14 +205,14 @@ def test_a_job_of_this_package_is_dated_by_the_definitions_it_reaches(
     tmp_path, monkeypatch, file, before, after, changes
 ):
     texts = {"figure": FIGURE_FILE, "shared": SHARED}
-    paths = {f"rlsvi.paper.{name}": tmp_path / f"{name}.py" for name in texts}
+    paths = {f"rlsvi_paper.{name}": tmp_path / f"{name}.py" for name in texts}
     for name, text in texts.items():
         (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.setattr(module, "_file_of", paths.get)
-    first = module.version.__wrapped__("rlsvi.paper.figure:job")
+    first = module.version.__wrapped__("rlsvi_paper.figure:job")
     assert before in texts[file]
     (tmp_path / f"{file}.py").write_text(texts[file].replace(before, after))
-    assert (module.version.__wrapped__("rlsvi.paper.figure:job") != first) is changes
+    assert (module.version.__wrapped__("rlsvi_paper.figure:job") != first) is changes
 
 
 def test_a_version_is_that_of_the_libraries(monkeypatch):

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 import rlsvi
 from rlsvi.core.archive import ArchiveError
-from rlsvi.simulate import simulate, simulate_tetris
+from rlsvi.simulate import simulate
+from rlsvi_paper.tetris import simulate_tetris
 
 CHAIN = rlsvi.problems.chain(5)
 STORED = Path(__file__).parent / "files/PSRL.rlsvi"  # without returns
@@ -39,8 +40,8 @@ def test_the_compiled_loops_keep_them_too():
     history.reward[:] = -1  # which belongs to the user
     simulate(fused.learn(env(), 50), CHAIN, 100)
     assert fused.returns.tolist() == stepped.returns.tolist()
-    player = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris(), seed=0)
-    games = simulate_tetris(player, rlsvi.tetris.rules(height=6, width=5, pieces="IO"), 3)
+    player = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris(), seed=0)
+    games = simulate_tetris(player, rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO"), 3)
     assert player.returns.tolist() == games.rows.tolist()
 
 

@@ -22,8 +22,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from pages import HOUSE, blocks
-from rlsvi.cli.shop import NEW
 from rlsvi.core.card import NoCard, cuda
+from rlsvi_shop.cli import NEW
 from test_gpu import simulated
 
 NOT_RUN = {  # pages of measurements, whose commands take hours and fetch data
@@ -39,7 +39,7 @@ PAGES = [
 QUICK = ("docs/how-to/own-agent.md", "docs/interoperability.md", "docs/shop-operate.md")  # a few seconds each
 BEFORE = {  # what a page relies on, and says so
     "docs/shop-operate.md": """
-from rlsvi.shop import Recommender
+from rlsvi_shop import Recommender
 from pathlib import Path
 Path("shop.toml").write_text('database = "sqlite:///operated.db"\\nslots = 2\\n')
 shop = Recommender("shop.toml")

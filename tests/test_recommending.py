@@ -9,12 +9,12 @@ import pytest
 from rlsvi import LSVI, RLSVI, Boltzmann, ContextualBandit, OptimalPolicy, ThompsonSampling, problems
 from rlsvi.bases import Tabular
 from rlsvi.mdp.recommendation import draw_taste, histories
-from rlsvi.paper.claim import Outcome
-from rlsvi.paper.recommendation import engine as losses
-from rlsvi.paper.recommendation import engine as paper
-from rlsvi.paper.recommendation import recsys_boltzmann
-from rlsvi.paper.recommendation.recsys_myopic import crossing
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper.claim import Outcome
+from rlsvi_paper.recommendation import engine as losses
+from rlsvi_paper.recommendation import engine as paper
+from rlsvi_paper.recommendation import recsys_boltzmann
+from rlsvi_paper.recommendation.recsys_myopic import crossing
 
 SETTINGS = {"episodes": 130, "runs": 2, "seed": 3}
 

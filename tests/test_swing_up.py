@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from rlsvi.agents import EpsilonGreedy
 from rlsvi.envs import SwingUpEnv
 from rlsvi.envs.swing_up import CART, GRAVITY, HALF, POLE, moved
-from rlsvi.paper.descendants import swing_up as figure
+from rlsvi_paper.descendants import swing_up as figure
 
 
 @pytest.mark.filterwarnings("ignore:.*Box observation space m..imum value:UserWarning")

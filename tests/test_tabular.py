@@ -9,13 +9,14 @@ from scipy import stats
 from scipy.optimize import linprog
 
 import rlsvi
-from rlsvi import LSVIUCB, PSRL, UCBVI, UCRL2, GaussianPSRL, OptimisticPSRL, Problem, WorstCaseRLSVI, mdp, problems
+from rlsvi import LSVIUCB, PSRL, UCBVI, UCRL2, OptimisticPSRL, Problem, mdp, problems
 from rlsvi.agents.tabular.psrl import RewardPrior, mean_reward, next_value
 from rlsvi.agents.tabular.ucrl2 import optimistic, radii, sort_descending
 from rlsvi.bases import ActionFeatures, Dense, Tabular
 from rlsvi.core.random import stream
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper.agents import GaussianPSRL, WorstCaseRLSVI
 from twin import assert_same, state_of
 
 WIDE_RANGE = (-10.0, 10.0)

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.shop_quality.mabwiser_linear import ALPHA, L2
-from rlsvi.shop.catalogue import products_of
-from rlsvi.shop.events import Events
-from rlsvi.shop.exchange import import_events
-from rlsvi.shop.model.draws import choose
-from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop.catalogue import products_of
+from rlsvi_shop.events import Events
+from rlsvi_shop.exchange import import_events
+from rlsvi_shop.model.draws import choose
+from rlsvi_shop.model.learner import ShopLearner
+from rlsvi_shop.settings import ShopSettings
 
 CUSTOMER = ["position", *(f"user_feature_{k}" for k in range(4))]
 SAMPLES = 50  # of MABWiser's policy, for its probabilities

@@ -9,7 +9,7 @@ sampler that had learned before. Each is one product in one of three positions, 
 categorical features, and was clicked or not.
 
 Policies are fitted to one half of the uniform log, by time, and judged by the other half, and the reverse, with
-the estimates of `rlsvi.shop.judge`, which are silent where the log cannot tell; why goes to the standard error
+the estimates of `rlsvi_shop.judge`, which are silent where the log cannot tell; why goes to the standard error
 output. Each recommendation is a visit of one slot. The Thompson sampler is judged by its own clicks, with the
 interval of Clopper and Pearson.
 """
@@ -25,8 +25,8 @@ from scipy.stats import beta
 
 from benchmarks.shop_quality.logged_policies import CUSTOMER, POLICIES
 from rlsvi.offline.value import ROBUST, WEIGHTED
-from rlsvi.shop.judging import LoggedSteps, ShopValue, value_of_samples
 from rlsvi.study.statistics import Interval
+from rlsvi_shop.judging import LoggedSteps, ShopValue, value_of_samples
 
 CAMPAIGNS = ("all", "men", "women")
 LEVEL = 0.95

@@ -16,8 +16,8 @@ import numpy as np
 from benchmarks.shop_quality.ours import Ours
 from benchmarks.shop_quality.visits import Visit
 from benchmarks.shop_quality.worlds import WORLDS, Shop
-from rlsvi.shop.model.regression import Noise
 from rlsvi.study.statistics import mean
+from rlsvi_shop.model.regression import Noise
 
 KINDS = ("redrawn", "kept", "fixed")
 

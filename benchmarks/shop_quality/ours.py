@@ -1,9 +1,9 @@
 """Our learner, in process: events go in, samples of the posterior come out, as in a shop that runs."""
 
-from rlsvi.shop.events import Event
-from rlsvi.shop.model.draws import choose, draw_of, order_of
-from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop.events import Event
+from rlsvi_shop.model.draws import choose, draw_of, order_of
+from rlsvi_shop.model.learner import ShopLearner
+from rlsvi_shop.settings import ShopSettings
 
 NUMBER = {"low": -1.0, "high": 1.0}
 

@@ -2,9 +2,10 @@
 
 import math
 
-from rlsvi.paper.claim import Outcome
-from rlsvi.paper.theory.prior_regret import marks
 from tetris_tables import noise
+
+from rlsvi_paper.claim import Outcome
+from rlsvi_paper.theory.prior_regret import marks
 
 YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
 TIMES = {"RLSVI": 1.0, "bootstrap": 1.2, "bootstrap of the data alone": math.inf}

@@ -1,10 +1,10 @@
 """Tables in the shape of the results of the figures on the extensions, and what the claims are to make of them."""
 
-import numpy as np
-
 import agent_tables
-from rlsvi.paper.claim import Outcome
+import numpy as np
 from tetris_tables import noise
+
+from rlsvi_paper.claim import Outcome
 
 YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
 

@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
-from rlsvi.paper.claim import at_most, claim
-from rlsvi.paper.figure import Figure
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import bootstrap, median
+from rlsvi_paper.claim import at_most, claim
+from rlsvi_paper.figure import Figure
 
 
 def walked(*, length, seed):

@@ -1,9 +1,9 @@
 """Tables in the shape of the results of the figures on recommendations, and what claims are to make of them."""
 
 import numpy as np
-
-from rlsvi.paper.claim import Outcome
 from tetris_tables import noise
+
+from rlsvi_paper.claim import Outcome
 
 YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
 RATES = {

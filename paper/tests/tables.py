@@ -2,15 +2,15 @@
 
 import math
 
-import polars as pl
-
 import extension_tables
+import polars as pl
 import recsys_tables
 import tetris_tables
 import theory_tables
-from rlsvi.paper import FIGURES, figure_called
-from rlsvi.paper.chain.learning import success
 from tetris_tables import noise
+
+from rlsvi_paper import FIGURES, figure_called
+from rlsvi_paper.chain.learning import success
 
 __all__ = ["ALL", "censored", "curve", "figure", "noise", "table"]
 ALL = tuple(FIGURES)

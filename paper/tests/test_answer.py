@@ -3,13 +3,13 @@
 import re
 
 import pytest
-
-from rlsvi.paper import FIGURES, figure_called
-from rlsvi.paper.report import write_markdown
-from rlsvi.paper.report.answer import answer, by_readings, claims_of, first_sentence
-from rlsvi.paper.report.printed import COLUMNS, PRINTED, ours
-from rlsvi.paper.report.records import ClaimRecord, read_figures
 from test_report import claim, put
+
+from rlsvi_paper import FIGURES, figure_called
+from rlsvi_paper.report import write_markdown
+from rlsvi_paper.report.answer import answer, by_readings, claims_of, first_sentence
+from rlsvi_paper.report.printed import COLUMNS, PRINTED, ours
+from rlsvi_paper.report.records import ClaimRecord, read_figures
 
 LOST = {"outcome": "not reproduced", "why": "finding"}
 OPEN = {"outcome": "inconclusive", "why": "scale"}

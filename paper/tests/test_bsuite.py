@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rlsvi.paper.bsuite import package, scores
-from rlsvi.paper.bsuite.package import EXPERIMENTS, LEFT_OUT, TAGS, is_logged
-from rlsvi.paper.bsuite.runs import QLearning, RandomPlay, player
-from rlsvi.paper.bsuite.scores import DEEP_SEA, Score, by_tag, deep_sea_score, radar
+from rlsvi_paper.bsuite import package, scores
+from rlsvi_paper.bsuite.package import EXPERIMENTS, LEFT_OUT, TAGS, is_logged
+from rlsvi_paper.bsuite.runs import QLearning, RandomPlay, player
+from rlsvi_paper.bsuite.scores import DEEP_SEA, Score, by_tag, deep_sea_score, radar
 from test_cli import run, strict_json
 
 MADE_UP = [

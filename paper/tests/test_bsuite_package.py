@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rlsvi.paper.bsuite import runs
-from rlsvi.paper.bsuite.package import (
+from rlsvi.study.executors import serial
+from rlsvi_paper.bsuite import runs
+from rlsvi_paper.bsuite.package import (
     EXPERIMENTS,
     TAGS,
     BehaviourEnv,
@@ -19,8 +20,7 @@ from rlsvi.paper.bsuite.package import (
     is_logged,
     tags_of,
 )
-from rlsvi.paper.bsuite.scores import score_of
-from rlsvi.study.executors import serial
+from rlsvi_paper.bsuite.scores import score_of
 from test_cli import run, strict_json
 
 pytest.importorskip("bsuite", reason='needs pip install ".[bsuite]"')

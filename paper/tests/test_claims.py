@@ -4,17 +4,27 @@ import math
 import re
 from dataclasses import replace
 
+import extension_tables
 import numpy as np
 import polars as pl
 import pytest
-
-import extension_tables
 import recsys_tables
 import tetris_tables
 import theory_tables
-from rlsvi.paper import FIGURES
-from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward, tabular_bound
-from rlsvi.paper.claim import (
+from tables import ALL, censored, curve, figure, noise, table
+
+from rlsvi.study.statistics import (
+    Interval,
+    bootstrap,
+    bootstrap_medians,
+    line,
+    power_law,
+    power_laws,
+    probability_of_improvement,
+)
+from rlsvi_paper import FIGURES
+from rlsvi_paper.chain.learning import dithering_bound, expected_first_reward, tabular_bound
+from rlsvi_paper.claim import (
     Claim,
     Outcome,
     Verdict,
@@ -26,18 +36,8 @@ from rlsvi.paper.claim import (
     exactly,
     worst_of,
 )
-from rlsvi.paper.claim import claim as declared
-from rlsvi.paper.figure import FEWEST_SEEDS
-from rlsvi.study.statistics import (
-    Interval,
-    bootstrap,
-    bootstrap_medians,
-    line,
-    power_law,
-    power_laws,
-    probability_of_improvement,
-)
-from tables import ALL, censored, curve, figure, noise, table
+from rlsvi_paper.claim import claim as declared
+from rlsvi_paper.figure import FEWEST_SEEDS
 
 
 @pytest.fixture(autouse=True)
@@ -633,7 +633,7 @@ def test_the_edge_of_the_stable_region_is_found_for_all_readings():
 
 
 def test_the_stable_range_is_unbroken_around_the_reference():
-    from rlsvi.paper.chain.chain_lambda import decades, stable
+    from rlsvi_paper.chain.chain_lambda import decades, stable
 
     values = 10.0 ** np.arange(-3, 4)
     fine = np.array([True, False, True, True, True, True, False])
@@ -644,7 +644,7 @@ def test_the_stable_range_is_unbroken_around_the_reference():
 
 
 def test_slopes_are_those_of_the_four_parts():
-    from rlsvi.paper.chain.chain_features_many import slopes
+    from rlsvi_paper.chain.chain_features_many import slopes
 
     K = np.array([2.0, 4, 5, 6, 8, 10, 12, 16, 20, 24, 30])
     of_times = slopes(10, K)

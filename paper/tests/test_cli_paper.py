@@ -9,15 +9,15 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-import rlsvi.paper
+import rlsvi_paper
 from rlsvi import progress
-from rlsvi.cli.paper import spelled_out
-from rlsvi.paper import FIGURES, reproduce
-from rlsvi.paper import figure_called as figure
 from rlsvi.study import executors
 from rlsvi.study.executors import serial
 from rlsvi.study.job import Failed, Job
 from rlsvi.study.statistics import bootstrap, bootstrap_medians, power_law, power_laws
+from rlsvi_paper import FIGURES, reproduce
+from rlsvi_paper import figure_called as figure
+from rlsvi_paper.cli.paper import spelled_out
 from test_cli import run, strict_json
 from test_sweep import needs_ray
 from watch import marked, started, until
@@ -36,7 +36,7 @@ def tiny(name):
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Tiny figures in a folder of the test; and the folder for results."""
-    monkeypatch.setattr(rlsvi.paper, "figure_called", tiny)
+    monkeypatch.setattr(rlsvi_paper, "figure_called", tiny)
     monkeypatch.setattr(reproduce, "figure_called", tiny)
     for function in (bootstrap, bootstrap_medians, power_law, power_laws):
         monkeypatch.setitem(function.__kwdefaults__, "resamples", 100)
@@ -126,7 +126,7 @@ def test_a_figure_of_the_user_is_computed_judged_and_reported_with_its_title(sma
     ("name", "words"),
     [
         ("own_figure:nothing", ("FIGURES names own_figure:nothing", "defines no nothing")),
-        ("own_figure:draw", ("own_figure:draw must be a rlsvi.paper.figure.Figure",)),
+        ("own_figure:draw", ("own_figure:draw must be a rlsvi_paper.figure.Figure",)),
         ("own_figure:taken", ("own_figure:taken is named 'dithering': give it a name of its own",)),
         ("own_figure:odd", ("own_figure:odd is named 'a/b'",)),
         ("nowhere:figure", ("there is no module nowhere",)),

@@ -8,21 +8,20 @@ import rlsvi
 from rlsvi import (
     LSVI,
     BootstrapRLSVI,
-    BoundedTargetRLSVI,
     ByEvidence,
     EnsembleRLSVI,
     EpsilonGreedy,
     IncrementalRLSVI,
     Linear,
-    learn_concurrently,
     problems,
 )
 from rlsvi.bases import StateFeatures
 from rlsvi.core.random import stream
 from rlsvi.core.regression import FactorError
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.simulate import simulate_concurrent
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper.agents import BoundedTargetRLSVI, learn_concurrently
+from rlsvi_paper.loops.concurrent import simulate_concurrent
 from test_gymnasium import Recorder as RawRecorder
 from test_gymnasium import Walk, assert_matches_the_twin, features
 from test_simulate import PROBLEMS

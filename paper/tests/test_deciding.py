@@ -9,13 +9,13 @@ import pytest
 from matplotlib.figure import Figure as Picture
 
 from jobs import picky
-from rlsvi.paper import FIGURES, figure_called
-from rlsvi.paper import reproduce as module
-from rlsvi.paper.claim import Outcome, Verdict, at_least, claim
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.reproduce import narrower, reproduce
 from rlsvi.study.job import Done, Job
 from rlsvi.study.statistics import Interval
+from rlsvi_paper import FIGURES, figure_called
+from rlsvi_paper import reproduce as module
+from rlsvi_paper.claim import Outcome, Verdict, at_least, claim
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.reproduce import narrower, reproduce
 
 
 def spread(frame, one):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rlsvi import RLSVI, EnsembleRLSVI, problems
-from rlsvi.paper.descendants.ensemble_size import EXACT, SHALLOW, TARGETS, WEIGHTS_ALONE, ensemble_regret
-from rlsvi.paper.results import seeds_of
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper.descendants.ensemble_size import EXACT, SHALLOW, TARGETS, WEIGHTS_ALONE, ensemble_regret
+from rlsvi_paper.results import seeds_of
 
 PRIOR = {"lam": 10.0, "sigma": 0.001}
 PLAYERS = {

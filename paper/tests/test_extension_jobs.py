@@ -6,7 +6,8 @@ import pytest
 from rlsvi import RLSVI, GradientRLSVI, IncrementalRLSVI, problems
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import river_swim
-from rlsvi.paper.extensions.continual import (
+from rlsvi.simulate.finite import simulate
+from rlsvi_paper.extensions.continual import (
     COHERENT,
     FUNCTIONS,
     GAMMA,
@@ -15,7 +16,7 @@ from rlsvi.paper.extensions.continual import (
     discounted_values,
     perturbations,
 )
-from rlsvi.paper.extensions.incremental import (
+from rlsvi_paper.extensions.incremental import (
     BONUSES,
     CHAIN,
     EVIDENCE,
@@ -24,8 +25,7 @@ from rlsvi.paper.extensions.incremental import (
     learning_regret,
     multiplications,
 )
-from rlsvi.paper.results import unexplained
-from rlsvi.simulate.finite import simulate
+from rlsvi_paper.results import unexplained
 
 
 def test_an_environment_writes_down_what_actions_lose():

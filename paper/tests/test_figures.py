@@ -12,17 +12,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tables import ALL, censored, figure, noise, table
 
-from rlsvi.paper import FIGURES, TOPICS, reproduce
-from rlsvi.paper.claim import Outcome
-from rlsvi.paper.figure import SCALES, Figure
-from rlsvi.paper.report import write_html, write_markdown
-from rlsvi.paper.tetris import tetris
 from rlsvi.study.job import Done, sources_of
 from rlsvi.study.statistics import bootstrap, bootstrap_medians, power_law, power_laws, probability_of_improvement
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import sweep
-from tables import ALL, censored, figure, noise, table
+from rlsvi_paper import FIGURES, TOPICS, reproduce
+from rlsvi_paper.claim import Outcome
+from rlsvi_paper.figure import SCALES, Figure
+from rlsvi_paper.report import write_html, write_markdown
+from rlsvi_paper.tetris import tetris
 from test_cli import strict_json
 
 TINY = {
@@ -128,7 +128,7 @@ def test_figures_come_in_the_order_of_the_paper():
 
 def test_a_file_with_a_figure_is_all_that_a_figure_needs(tmp_path, monkeypatch):
     """Nothing else names it: it is listed, in its place and with its first line, and is not imported for that."""
-    from rlsvi import paper
+    import rlsvi_paper as paper
 
     copy = tmp_path / "chain"
     shutil.copytree(Path(paper.__file__).parent / "chain", copy)
@@ -144,11 +144,11 @@ def test_a_file_with_a_figure_is_all_that_a_figure_needs(tmp_path, monkeypatch):
 
 
 def test_figures_are_found_by_name_whatever_was_imported_before():
-    import rlsvi.paper.figure  # a module of a similar name
-    from rlsvi import paper
+    import rlsvi_paper as paper
+    import rlsvi_paper.figure  # a module of a similar name
 
     assert paper.figure_called("dithering") is paper.figure_called("dithering")
-    assert isinstance(rlsvi.paper.figure.SCALES, tuple)
+    assert isinstance(rlsvi_paper.figure.SCALES, tuple)
 
 
 def test_an_unknown_figure_is_named_with_the_nearest():
@@ -162,13 +162,13 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
     jobs = figure(name).plan(scale)
     assert len({job.name for job in jobs}) == len(jobs)
     assert all(job.cost > 0 for job in jobs)
-    assert all(job.function.startswith("rlsvi.paper.") for job in jobs)
+    assert all(job.function.startswith("rlsvi_paper.") for job in jobs)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_another_claim_or_plot_computes_nothing_anew(name):
     """A name of a run that hides one of the file would make a plot a part of the run: give it another."""
-    above = {"rlsvi.paper.claim", "rlsvi.paper.drawing", "rlsvi.paper.figure", "rlsvi.study.plot"}
+    above = {"rlsvi_paper.claim", "rlsvi_paper.drawing", "rlsvi_paper.figure", "rlsvi.study.plot"}
     for function in {job.function for job in figure(name).plan()}:
         assert not {place.partition(":")[0] for place in sources_of(function)} & above
 

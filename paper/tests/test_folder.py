@@ -6,11 +6,11 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
-
-from rlsvi.paper import folder as results
-from rlsvi.paper.folder import KeptVerdicts, read_table, settle_again, write_table
-from test_cli import run
 from test_cli_paper import paper, small, tiny  # noqa: F401
+
+from rlsvi_paper import folder as results
+from rlsvi_paper.folder import KeptVerdicts, read_table, settle_again, write_table
+from test_cli import run
 
 NAMES = ("dithering", "chain-length")
 

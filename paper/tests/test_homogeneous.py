@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rlsvi import PSRL, RLSVI, UCRL2, HomogeneousRLSVI, Problem, problems
+from rlsvi import PSRL, RLSVI, UCRL2, Problem, problems
 from rlsvi.core.random import normal, stream
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP
-from rlsvi.paper.extensions.homogeneous import MAKERS, homogeneous_regret
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper.agents import HomogeneousRLSVI
+from rlsvi_paper.extensions.homogeneous import MAKERS, homogeneous_regret
 from test_tabular import SMALL_RANGE, best_by_linear_program, transitions
 from twin import assert_same, state_of
 

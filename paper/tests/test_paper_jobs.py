@@ -9,11 +9,11 @@ import pytest
 from rlsvi import LSVI, RLSVI, Boltzmann, EpsilonGreedy, problems
 from rlsvi.bases.dense import Dense
 from rlsvi.mdp import backward_induction, chain, evaluate
-from rlsvi.paper import results
-from rlsvi.paper.chain import chain_sigma, dithering, learning
-from rlsvi.paper.results import seeds_of
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper import results
+from rlsvi_paper.chain import chain_sigma, dithering, learning
+from rlsvi_paper.results import seeds_of
 
 
 def seeds(seed):

@@ -9,9 +9,9 @@ import pytest
 from rlsvi import problems
 from rlsvi.core.random import stream
 from rlsvi.mdp import evaluate
-from rlsvi.paper.chain import learning
-from rlsvi.paper.chain.dithering import features_of, first_reward_of_policy_gradient
-from rlsvi.simulate.policy_gradient import estimate, new_rollout, play, reinforce, softmax_policy
+from rlsvi_paper.chain import learning
+from rlsvi_paper.chain.dithering import features_of, first_reward_of_policy_gradient
+from rlsvi_paper.loops.policy_gradient import estimate, new_rollout, play, reinforce, softmax_policy
 
 
 def log_chance(phi, theta, states, actions):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from rlsvi.core.random import stream, uniform
-from rlsvi.tetris import rules
-from rlsvi.tetris.features import BERTSEKAS, evaluate, new_room
-from rlsvi.tetris.game import new_game, start, step
-from rlsvi.tetris.policy_iteration import policy_iteration, scoring_weights
+from rlsvi_paper.tetris import rules
+from rlsvi_paper.tetris.features import BERTSEKAS, evaluate, new_room
+from rlsvi_paper.tetris.game import new_game, start, step
+from rlsvi_paper.tetris.policy_iteration import policy_iteration, scoring_weights
 
 SMALL_BOARD = rules(6, 4, "IOTSZ")  # 10 features
 

@@ -14,9 +14,9 @@ from PIL import Image
 
 from pages import HOUSE
 from rlsvi.html import style_of
-from rlsvi.paper.report import write_html, write_markdown
-from rlsvi.paper.report.page import blocks, inline
-from rlsvi.paper.report.records import duration, number, part_of_paper, setting, tidy
+from rlsvi_paper.report import write_html, write_markdown
+from rlsvi_paper.report.page import blocks, inline
+from rlsvi_paper.report.records import duration, number, part_of_paper, setting, tidy
 
 NASTY = """a claim with <b>&"quotes"</b>, | _stars_ and `ticks`"""
 SVG = """<?xml version="1.0"?>
@@ -446,7 +446,7 @@ def test_a_damaged_drawing_is_named(tmp_path, kind, content):
 
 
 def themes():
-    style = style_of("rlsvi.paper.report")
+    style = style_of("rlsvi_paper.report")
     light, dark, _in_print = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     assert style.index(dark) > style.index("@media screen and (prefers-color-scheme: dark)") > style.index(light)
     return [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", part)) for part in (light, dark)]
@@ -493,7 +493,7 @@ def test_a_picture_is_shown_in_the_form_that_takes_less_room(folder):
 
 def test_findings_are_on_the_page_each_folded(folder):
     page = Page(html(folder))
-    source = files("rlsvi.paper.report").joinpath("findings.md").read_text("utf-8")
+    source = files("rlsvi_paper.report").joinpath("findings.md").read_text("utf-8")
     titles = re.findall(r"^## (.*)$", source, re.MULTILINE)
     found = [a["id"] for a in page.all("details") if a.get("class") == "finding"]
     assert found == [f"finding-{i}" for i in range(1, len(titles) + 1)]
@@ -502,8 +502,8 @@ def test_findings_are_on_the_page_each_folded(folder):
 
 
 def test_the_findings_of_the_documentation_are_those_of_the_report():
-    """docs/findings.md is a copy: change src/rlsvi/paper/report/findings.md and copy it."""
-    source = files("rlsvi.paper.report").joinpath("findings.md").read_text("utf-8")
+    """docs/findings.md is a copy: change paper/src/rlsvi_paper/report/findings.md and copy it."""
+    source = files("rlsvi_paper.report").joinpath("findings.md").read_text("utf-8")
     assert (HOUSE / "docs" / "findings.md").read_text("utf-8") == source
 
 

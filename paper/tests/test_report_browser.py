@@ -10,9 +10,9 @@ import subprocess
 from html import unescape
 
 import pytest
-
-from rlsvi.paper.report import write_html
 from test_report import claim, put
+
+from rlsvi_paper.report import write_html
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 pytestmark = [

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from pages import HOUSE
-from rlsvi.paper import FIGURES, figure_called
-from rlsvi.paper.folder import read_table
-from rlsvi.paper.report.answer import answer_page, first_sentence
-from rlsvi.paper.report.markdown import markdown_page
-from rlsvi.paper.report.printed import PRINTED
-from rlsvi.paper.report.records import read_figures
+from rlsvi_paper import FIGURES, figure_called
+from rlsvi_paper.folder import read_table
+from rlsvi_paper.report.answer import answer_page, first_sentence
+from rlsvi_paper.report.markdown import markdown_page
+from rlsvi_paper.report.printed import PRINTED
+from rlsvi_paper.report.records import read_figures
 
 RESULTS = Path(HOUSE) / "results"
 PUBLISHED = [name for name in FIGURES if (RESULTS / f"{name}.json").exists()]

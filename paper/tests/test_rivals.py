@@ -3,17 +3,17 @@
 import math
 from functools import cache
 
-import pytest
-
 import extension_tables
+import pytest
 import recsys_tables
 import tetris_tables
 import theory_tables
-from rlsvi.paper import FIGURES
-from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward
-from rlsvi.paper.claim import Outcome
 from tables import curve, figure, table
 from test_claims import EXACT, few_draws, judged, number_of  # noqa: F401
+
+from rlsvi_paper import FIGURES
+from rlsvi_paper.chain.learning import dithering_bound, expected_first_reward
+from rlsvi_paper.claim import Outcome
 
 REWARDS = 10  # as many as count as learning
 

@@ -7,9 +7,9 @@ from rlsvi import RLSVI, problems
 from rlsvi.core.random import normal, pick
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.solve import backward_induction
-from rlsvi.paper.descendants.seed_sampling import SCHEMES, SEEDS
 from rlsvi.simulate import simulate
-from rlsvi.simulate.staggered import Scheme, SharedTable, layers_of
+from rlsvi_paper.descendants.seed_sampling import SCHEMES, SEEDS
+from rlsvi_paper.loops.staggered import Scheme, SharedTable, layers_of
 
 LAM, SIGMA = 2.0, 0.5
 RIVER = layers_of(problems.river_swim(4, 5).mdp)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rlsvi
-import rlsvi.simulate.tetris as module
+import rlsvi_paper.tetris.loop as module
 from rlsvi import (
     Boltzmann,
     DivergenceWarning,
@@ -16,12 +16,12 @@ from rlsvi import (
     StationaryLSVI,
     StationaryRLSVI,
 )
-from rlsvi.bases import StateFeatures, Tetris
+from rlsvi.bases import StateFeatures
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.regression import FactorError
-from rlsvi.envs.tetris import TetrisEnv
-from rlsvi.simulate.tetris import play_mean, simulate_tetris
-from rlsvi.tetris import level, rules
+from rlsvi_paper.tetris import Tetris, level, rules
+from rlsvi_paper.tetris.environment import TetrisEnv
+from rlsvi_paper.tetris.loop import play_mean, simulate_tetris
 from saved import read, write
 from twin import assert_same, state_of
 from watch import python
@@ -100,16 +100,16 @@ def test_the_fused_loop_is_the_gymnasium_path_bit_for_bit(name):
 
 WIDER = """
 import numpy as np, rlsvi
-from rlsvi.envs.tetris import TetrisEnv
-from rlsvi.simulate.tetris import simulate_tetris
+from rlsvi_paper.tetris.environment import TetrisEnv
+from rlsvi_paper.tetris.loop import simulate_tetris
 from twin import assert_same, state_of
 for height, width, dtype in ((8, 4, "int16"), (60, 8, "float64")):
     agents = []
     for _ in range(2):
-        basis = rlsvi.bases.Tetris("dellacherie")
+        basis = rlsvi_paper.tetris.Tetris("dellacherie")
         agents.append(rlsvi.StationaryRLSVI(basis=basis, form="afterstate", seed=1, memory=11))
     agents[0].learn(TetrisEnv(height, width, max_pieces=6), episodes=3)
-    simulate_tetris(agents[1], rlsvi.tetris.rules(height, width), 3, max_pieces=6)
+    simulate_tetris(agents[1], rlsvi_paper.tetris.rules(height, width), 3, max_pieces=6)
     assert agents[1]._learner.mind.ring.x.dtype == dtype, agents[1]._learner.mind.ring.x.dtype
     assert_same(*(state_of(agent) for agent in agents))
 """
@@ -242,7 +242,7 @@ def test_bad_arguments():
     before = state_of(agent)
     for bad in (None, 20, {"height": 8}):
         for call in (simulate_tetris, play_mean):
-            with pytest.raises(TypeError, match=r"rules must be what rlsvi.tetris.rules\(\) returns, got"):
+            with pytest.raises(TypeError, match=r"rules must be what rlsvi_paper.tetris.rules\(\) returns, got"):
                 call(agent, bad, 1)
     for bad in (None, {"board": np.full((8, 4), 7), "piece": 0}):
         with pytest.raises(ValueError, match=r"needs observations|zeros and ones only"):

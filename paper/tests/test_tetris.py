@@ -6,12 +6,11 @@ import sys
 
 import numpy as np
 import pytest
-
-import rlsvi
 import tetris_twin as twin
+
 from rlsvi.core.random import reseed, stream, uniform
-from rlsvi.tetris import LETTERS, Exact, Level, level, play, policy_iteration, rules, scoring_weights, solve
-from rlsvi.tetris.features import (
+from rlsvi_paper.tetris import LETTERS, Exact, Level, level, play, policy_iteration, rules, scoring_weights, solve
+from rlsvi_paper.tetris.features import (
     BERTSEKAS,
     DELLACHERIE,
     afterstates,
@@ -23,8 +22,8 @@ from rlsvi.tetris.features import (
     new_room,
     smallest_dtype,
 )
-from rlsvi.tetris.features import values as values_of
-from rlsvi.tetris.game import new_game, over, place, placements, start, step
+from rlsvi_paper.tetris.features import values as values_of
+from rlsvi_paper.tetris.game import new_game, over, place, placements, start, step
 
 SIZES = [(20, 10, "top row"), (20, 10, "overflow"), (4, 10, "top row"), (7, 4, "overflow"), (11, 6, "top row")]
 LARGE_BOARDS = [(30, 32, "top row"), (100, 5, "overflow")]
@@ -245,9 +244,9 @@ def test_a_game_is_the_same_with_the_same_seed():
 
 PLAY = """
 import sys, numpy as np
-from rlsvi.tetris import play, rules
-from rlsvi.tetris.features import evaluate, new_room
-from rlsvi.tetris.game import new_game, start, step
+from rlsvi_paper.tetris import play, rules
+from rlsvi_paper.tetris.features import evaluate, new_room
+from rlsvi_paper.tetris.game import new_game, start, step
 from rlsvi.core.random import stream
 r, found = rules(9, 6), []
 for kind, d in enumerate((14, 9)):
@@ -381,16 +380,18 @@ def test_what_is_no_rules_is_refused():
         solve,
     ):
         for bad in (None, {"height": 20}, (20, 10)):
-            with pytest.raises(TypeError, match=r"rules must be what rlsvi.tetris.rules\(\) returns, got"):
+            with pytest.raises(TypeError, match=r"rules must be what rlsvi_paper.tetris.rules\(\) returns, got"):
                 call(bad)
 
 
 def test_nothing_public_trusts_its_caller():
     """Compiled functions, and arrays they would write to, are known to their modules only."""
-    found = {name: getattr(rlsvi.tetris, name) for name in dir(rlsvi.tetris) if not name.startswith("_")}
+    found = {
+        name: getattr(rlsvi_paper.tetris, name) for name in dir(rlsvi_paper.tetris) if not name.startswith("_")
+    }
     assert "Rules" in found
     assert not [name for name, value in found.items() if hasattr(value, "py_func")]
-    assert not {"Game", "Room", "new_game", "new_room", "step", "start", "evaluate"} & set(dir(rlsvi.tetris))
+    assert not {"Game", "Room", "new_game", "new_room", "step", "start", "evaluate"} & set(dir(rlsvi_paper.tetris))
 
 
 # ---- the rule by which games end --------------------------------------------------------------------------

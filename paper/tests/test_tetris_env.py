@@ -7,13 +7,11 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
 import rlsvi
-from rlsvi.bases import Tetris
 from rlsvi.core.random import reseed
-from rlsvi.envs import TetrisEnv
-from rlsvi.envs.tetris import COLOURS, TERMINAL, View, picture, text
-from rlsvi.tetris import LETTERS, rules
-from rlsvi.tetris.features import BERTSEKAS, DELLACHERIE, afterstates, evaluate, new_room
-from rlsvi.tetris.game import new_game, start, step
+from rlsvi_paper.tetris import LETTERS, Tetris, TetrisEnv, rules
+from rlsvi_paper.tetris.environment import COLOURS, TERMINAL, View, picture, text
+from rlsvi_paper.tetris.features import BERTSEKAS, DELLACHERIE, afterstates, evaluate, new_room
+from rlsvi_paper.tetris.game import new_game, start, step
 
 IDS = ["rlsvi/Tetris-v0", "rlsvi/MiniTetris-v0"]
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-
-from rlsvi.paper.tetris import tetris as players
-from rlsvi.paper.tetris.levels import PRINTED, READINGS, kept, level, longest, scores, shortest, steadiness
 from tables import figure, table
 from test_claims import judged
 from tetris_tables import by_agent, found
+
+from rlsvi_paper.tetris import tetris as players
+from rlsvi_paper.tetris.levels import PRINTED, READINGS, kept, level, longest, scores, shortest, steadiness
 
 LEVELS = "about 4500 rows and tuned LSVI about 3500"
 

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 from rlsvi.agents import EpsilonGreedy, Exponential, StationaryLSVI, StationaryRLSVI
-from rlsvi.bases import Tetris
 from rlsvi.core import card
-from rlsvi.paper.tetris.tetris_readings import SETTINGS, player_of, reading_run, run_together
-from rlsvi.simulate import simulate_tetris
-from rlsvi.simulate.tetris_lanes import MOST_PIECES, put
-from rlsvi.simulate.tetris_runs import DROP, LEFT, RIGHT, ROTATE, Player, board_of, learn_tetris, new_run
-from rlsvi.tetris import LETTERS, rules
-from rlsvi.tetris.game import set_board
+from rlsvi_paper.tetris import LETTERS, Tetris, rules, simulate_tetris
+from rlsvi_paper.tetris.game import set_board
+from rlsvi_paper.tetris.lanes import MOST_PIECES, put
+from rlsvi_paper.tetris.runs import DROP, LEFT, RIGHT, ROTATE, Player, board_of, learn_tetris, new_run
+from rlsvi_paper.tetris.tetris_readings import SETTINGS, player_of, reading_run, run_together
 from test_gpu import simulated
 
 MINI = rules(4, pieces="SZ")
@@ -55,8 +53,8 @@ def test_a_run_has_the_bits_of_an_agent_alone(board, name):
 def test_every_reading_has_the_same_bits_on_a_simulated_card():
     code = """
 import numpy as np
-from rlsvi.simulate.tetris_runs import Player, learn_tetris
-from rlsvi.tetris import rules
+from rlsvi_paper.tetris.runs import Player, learn_tetris
+from rlsvi_paper.tetris import rules
 players = [
     Player(1, gamma=0.999), Player(2, sigma=0.0, epsilon=0.1, decay=0.98),
     Player(3, known=True, scaled=True, evaluate_from=3),
@@ -168,7 +166,7 @@ def test_a_run_of_a_reading_is_summarised(setting):
         ({"rules": rules(100, 2, "I")}, ValueError, "60 high"),
         ({"rules": rules(20, 12)}, ValueError, "at most 10 wide"),
         ({"rules": rules(40, 10)}, ValueError, "no feature exceeds 255"),
-        ({"rules": 3}, TypeError, "rlsvi.tetris.rules"),
+        ({"rules": 3}, TypeError, "rlsvi_paper.tetris.rules"),
         ({"games": 0}, ValueError, "games"),
         ({"memory": 0}, ValueError, "memory"),
         ({"device": "tpu"}, ValueError, "device"),

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from rlsvi import LSVI, EpsilonGreedy, mdp, problems, theory
+from rlsvi import LSVI, EpsilonGreedy, mdp, problems
 from rlsvi.bases import Tabular
-from rlsvi.paper.theory.optimism import normal_curve
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper.theory import bounds, expected_excess, optimism
+from rlsvi_paper.theory.optimism import normal_curve
 
 
 def random_case(rng, least=2.0):
@@ -26,21 +27,21 @@ def random_case(rng, least=2.0):
 def test_the_excess_of_a_normal_is_its_integral(mean, std):
     for t in (mean - 2 * std, mean, mean + 3 * std):
         whole, _ = integrate.quad(lambda x, t=t: (x - t) * stats.norm.pdf(x, mean, std), t, mean + 12 * std)
-        assert theory.normal_excess(mean, std, t) == pytest.approx(whole, rel=1e-7)
+        assert expected_excess.normal_excess(mean, std, t) == pytest.approx(whole, rel=1e-7)
 
 
 @pytest.mark.parametrize(("a", "b"), [(2.0, 3.0), (0.4, 0.7), (30.0, 5.0)])
 def test_the_excess_of_a_beta_is_its_integral(a, b):
     for t in (-0.5, 0.2, 0.8, 1.5):
         whole, _ = integrate.quad(lambda x: stats.beta.sf(x, a, b), max(t, 0.0), 1.0) if t < 1 else (0.0, 0.0)
-        assert theory.beta_excess(a, b, t) == pytest.approx(whole + max(-t, 0.0), abs=1e-7)
+        assert expected_excess.beta_excess(a, b, t) == pytest.approx(whole + max(-t, 0.0), abs=1e-7)
 
 
 @pytest.mark.parametrize("alpha", [(0.5, 0.5), (0.3, 2.0), (1.0, 1.0), (50.0, 0.5), (500.0, 300.0), (1e4, 2e4)])
 def test_the_integral_is_exact_where_the_dirichlet_is_a_beta(alpha):
     t = np.linspace(-0.2, 1.2, 57)
-    found = theory.dirichlet_excess(alpha, [0.0, 1.0], t)
-    off = np.abs(found.value - theory.beta_excess(alpha[1], alpha[0], t))
+    found = expected_excess.dirichlet_excess(alpha, [0.0, 1.0], t)
+    off = np.abs(found.value - expected_excess.beta_excess(alpha[1], alpha[0], t))
     assert off.max() < 1e-12
     assert (off <= found.error + 1e-15).all()
     assert found.error.max() < 1e-8
@@ -49,8 +50,8 @@ def test_the_integral_is_exact_where_the_dirichlet_is_a_beta(alpha):
 def test_equal_values_merge_their_weights():
     """Dirichlet weights of one value add up: three states with two values are a Beta."""
     t = np.linspace(0.1, 0.9, 9)
-    merged = theory.dirichlet_excess([1.5, 0.7, 0.0, 2.0], [0.2, 0.8, 0.99, 0.8], t).value
-    assert merged == pytest.approx(0.6 * theory.beta_excess(2.7, 1.5, (t - 0.2) / 0.6), abs=1e-14)
+    merged = expected_excess.dirichlet_excess([1.5, 0.7, 0.0, 2.0], [0.2, 0.8, 0.99, 0.8], t).value
+    assert merged == pytest.approx(0.6 * expected_excess.beta_excess(2.7, 1.5, (t - 0.2) / 0.6), abs=1e-14)
 
 
 def test_three_values_against_an_integral_over_one_of_them():
@@ -60,11 +61,11 @@ def test_three_values_against_an_integral_over_one_of_them():
 
         def given(y, t=t):
             left = (1 - y) * (V[0] - V[1])
-            excess = left * theory.beta_excess(alpha[0], alpha[1], (t - y * V[2] - (1 - y) * V[1]) / left)
+            excess = left * expected_excess.beta_excess(alpha[0], alpha[1], (t - y * V[2] - (1 - y) * V[1]) / left)
             return float(excess) * stats.beta.pdf(y, alpha[2], alpha[0] + alpha[1])
 
         whole, _ = integrate.quad(given, 0, 1 - 1e-12, limit=200, epsabs=1e-11)
-        assert theory.dirichlet_excess(alpha, V, t).value[0] == pytest.approx(whole, abs=1e-9)
+        assert expected_excess.dirichlet_excess(alpha, V, t).value[0] == pytest.approx(whole, abs=1e-9)
 
 
 def test_many_values_against_samples():
@@ -75,7 +76,9 @@ def test_many_values_against_samples():
         t = np.quantile(Y, [0.1, 0.5, 0.9])
         parts = np.maximum(Y[:, None] - t, 0.0)
         error = parts.std(axis=0) / math.sqrt(len(Y))
-        assert (np.abs(theory.dirichlet_excess(alpha, V, t).value - parts.mean(axis=0)) < 4.5 * error).all()
+        assert (
+            np.abs(expected_excess.dirichlet_excess(alpha, V, t).value - parts.mean(axis=0)) < 4.5 * error
+        ).all()
 
 
 def test_the_error_bound_holds_even_with_few_nodes():
@@ -84,7 +87,7 @@ def test_the_error_bound_holds_even_with_few_nodes():
         for _ in range(20):
             alpha, V = random_case(rng)
             t = np.linspace(V.min(), V.max(), 7)
-            rough, exact = (theory.dirichlet_excess(alpha, V, t, nodes=n) for n in (nodes, 400))
+            rough, exact = (expected_excess.dirichlet_excess(alpha, V, t, nodes=n) for n in (nodes, 400))
             assert (np.abs(rough.value - exact.value) <= rough.error + exact.error).all()
 
 
@@ -93,7 +96,7 @@ def test_the_error_bound_holds_even_with_few_nodes():
 
 def test_lemma_1_in_a_thousand_random_cases():
     rng = np.random.default_rng(0)
-    gaps = [theory.lemma_gap(*random_case(rng)) for _ in range(1000)]
+    gaps = [optimism.lemma_gap(*random_case(rng)) for _ in range(1000)]
     assert min(g.gap for g in gaps) > 0
     assert max(g.error for g in gaps) < 1e-8
 
@@ -102,10 +105,10 @@ def test_the_gap_is_what_a_fine_grid_says():
     alpha, V = np.array([1.0, 2.5, 0.5]), np.array([0.0, 0.3, 1.0])
     t = np.linspace(0, 1, 3001)
     mean, std = alpha @ V / alpha.sum(), 1 / math.sqrt(alpha.sum())
-    gaps = theory.normal_excess(mean, std, t) - theory.dirichlet_excess(alpha, V, t).value
-    found = theory.lemma_gap(alpha, V)
+    gaps = expected_excess.normal_excess(mean, std, t) - expected_excess.dirichlet_excess(alpha, V, t).value
+    found = optimism.lemma_gap(alpha, V)
     assert found.gap == pytest.approx(gaps.min(), abs=1e-4)
-    assert theory.normal_excess(mean, std, found.t) - theory.dirichlet_excess(
+    assert expected_excess.normal_excess(mean, std, found.t) - expected_excess.dirichlet_excess(
         alpha, V, found.t
     ).value == pytest.approx(found.gap, abs=1e-15)
 
@@ -119,7 +122,7 @@ def test_the_least_gap_is_found_between_the_points():
     def above(t):  # touches the kink from above: (t - c)^2 / (2 e) + e / 2 >= |t - c|
         return (t - 0.3141) ** 2 / 0.002 + 0.0005, (t - 0.3141) / 0.001
 
-    found = theory.least_gap(above, kinked, 0.0, 1.0, points=3)
+    found = optimism.least_gap(above, kinked, 0.0, 1.0, points=3)
     assert found.gap == pytest.approx(0.0, abs=1e-9)
     assert abs(found.t - 0.3141) == pytest.approx(0.001, abs=1e-4)
     assert found.error < 1e-8
@@ -132,36 +135,38 @@ def test_the_bound_between_points_is_one():
         for _ in range(10):
             alpha, V = random_case(rng)
             alpha = alpha * 30
-            found = theory.lemma_gap(alpha, V, tolerance=tolerance)
+            found = optimism.lemma_gap(alpha, V, tolerance=tolerance)
             mean, std = alpha @ V / alpha.sum(), 1 / math.sqrt(alpha.sum())
             t = np.linspace(V.min(), V.max(), 401)
-            gaps = theory.normal_excess(mean, std, t) - theory.dirichlet_excess(alpha, V, t).value
+            gaps = (
+                expected_excess.normal_excess(mean, std, t) - expected_excess.dirichlet_excess(alpha, V, t).value
+            )
             assert gaps.min() >= found.gap - found.error
             assert found.error < tolerance + 1e-8
 
 
 def test_one_value_is_certain():
-    found = theory.lemma_gap([1.0, 3.0], [0.5, 0.5])
+    found = optimism.lemma_gap([1.0, 3.0], [0.5, 0.5])
     assert found.gap == pytest.approx(0.5 / math.sqrt(2 * math.pi))
     assert found.t == 0.5
 
 
 def test_too_few_points_are_said_in_the_error():
     alpha, V = np.full(3, 200.0), np.array([0.0, 0.4, 1.0])
-    assert theory.lemma_gap(alpha, V).error < 2e-9
+    assert optimism.lemma_gap(alpha, V).error < 2e-9
     normal = normal_curve(alpha @ V / 600, 600**-0.5)
 
     def dirichlet(t):
-        return theory.dirichlet_excess(alpha, V, t)
+        return expected_excess.dirichlet_excess(alpha, V, t)
 
-    assert theory.least_gap(normal, dirichlet, 0.0, 1.0, most=9).error > 1e-3
+    assert optimism.least_gap(normal, dirichlet, 0.0, 1.0, most=9).error > 1e-3
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.05, 0.05), (1.0, 1.0), (0.3, 4.0), (40.0, 2.0)])
 def test_the_gap_of_a_beta_is_what_a_fine_grid_says(a, b):
     t = np.linspace(0, 1, 5001)
-    gaps = theory.normal_excess(a / (a + b), (a + b) ** -0.5, t) - theory.beta_excess(a, b, t)
-    found = theory.beta_gap(a, b)
+    gaps = expected_excess.normal_excess(a / (a + b), (a + b) ** -0.5, t) - expected_excess.beta_excess(a, b, t)
+    found = optimism.beta_gap(a, b)
     assert found.error < 1e-8
     assert gaps.min() >= found.gap - found.error
     assert found.gap <= gaps.min() + 1e-8
@@ -171,10 +176,13 @@ def test_the_matched_gap_is_that_of_the_matched_beta():
     rng = np.random.default_rng(7)
     for _ in range(20):
         alpha, V = rng.gamma(0.7, 3.0, size=4) + 0.05, rng.random(4)
-        found, (a, b) = theory.matched_gap(alpha, V), theory.matched_beta(alpha, V)
+        found, (a, b) = optimism.matched_gap(alpha, V), optimism.matched_beta(alpha, V)
         low, width = V.min(), np.ptp(V)
         t = np.linspace(low, V.max(), 101)
-        gaps = width * theory.beta_excess(a, b, (t - low) / width) - theory.dirichlet_excess(alpha, V, t).value
+        gaps = (
+            width * expected_excess.beta_excess(a, b, (t - low) / width)
+            - expected_excess.dirichlet_excess(alpha, V, t).value
+        )
         assert gaps.min() >= found.gap - found.error
         assert found.error < 1e-5
 
@@ -182,7 +190,10 @@ def test_the_matched_gap_is_that_of_the_matched_beta():
 def test_a_narrower_normal_would_not_do():
     """The gap can be negative: a normal of half the standard deviation is not optimistic for a wide Beta."""
     t = np.linspace(0, 1, 101)
-    gaps = theory.normal_excess(0.5, 0.25, t) - theory.dirichlet_excess([0.2, 0.2], [0.0, 1.0], t).value
+    gaps = (
+        expected_excess.normal_excess(0.5, 0.25, t)
+        - expected_excess.dirichlet_excess([0.2, 0.2], [0.0, 1.0], t).value
+    )
     assert gaps.min() < -0.05
 
 
@@ -191,12 +202,12 @@ def test_the_matched_beta_lies_between():
     rng = np.random.default_rng(1)
     for _ in range(50):
         alpha, V = random_case(rng)
-        a, b = theory.matched_beta(alpha, V)
+        a, b = optimism.matched_beta(alpha, V)
         assert a + b == pytest.approx(alpha.sum())
         low, high = V.min(), V.max()
         t = np.linspace(low, high, 21)
-        beta = (high - low) * theory.beta_excess(a, b, (t - low) / (high - low))
-        dirichlet = theory.dirichlet_excess(alpha, V, t)
+        beta = (high - low) * expected_excess.beta_excess(a, b, (t - low) / (high - low))
+        dirichlet = expected_excess.dirichlet_excess(alpha, V, t)
         assert (beta >= dirichlet.value - dirichlet.error - 1e-14).all()
         assert low + (high - low) * a / (a + b) == pytest.approx(alpha @ V / alpha.sum())
 
@@ -206,7 +217,7 @@ def test_the_matched_beta_lies_between():
 
 @pytest.mark.parametrize(("a", "b"), [(2.0, 3.0), (0.5, 0.5), (1.0, 1.0), (0.3, 4.0), (200.0, 100.0), (1.2, 1.05)])
 def test_the_cdfs_cross_once_where_the_sum_is_at_least_one(a, b):
-    found = theory.crossings(a, b)
+    found = optimism.crossings(a, b)
     assert found.single
     x = found.places[0]
     assert stats.norm.cdf(x, a / (a + b), 1 / math.sqrt(a + b)) == pytest.approx(stats.beta.cdf(x, a, b), abs=1e-9)
@@ -217,11 +228,11 @@ def test_densities_cross_where_their_difference_changes_sign(a, b, times):
     x = np.linspace(1e-6, 1 - 1e-6, 20_001)
     normal = stats.norm(a / (a + b), (a + b) ** -0.5)
     seen = np.count_nonzero(np.diff(np.sign(stats.beta(a, b).pdf(x) - normal.pdf(x))))
-    assert theory.density_crossings(a, b) == seen == times
+    assert optimism.density_crossings(a, b) == seen == times
 
 
 def test_three_crossings_for_small_equal_weights():
-    found = theory.crossings(0.05, 0.05)
+    found = optimism.crossings(0.05, 0.05)
     assert not found.single
     left, middle, right = found.places
     assert middle == pytest.approx(0.5, abs=1e-9)
@@ -239,46 +250,46 @@ def test_where_the_lemma_fails_is_where_the_densities_at_one_half_are_equal():
 
     expected = optimize.brentq(denser, 0.05, 1.0, xtol=1e-12)
     assert expected == pytest.approx(0.2052, abs=1e-4)
-    assert theory.failing_sums(0.5, tolerance=1e-4) == pytest.approx((0.0, expected), abs=2e-4)
+    assert optimism.failing_sums(0.5, tolerance=1e-4) == pytest.approx((0.0, expected), abs=2e-4)
 
 
 def test_the_lemma_fails_only_near_equal_weights():
-    low, high = theory.failing_sums(0.49, tolerance=1e-3)
+    low, high = optimism.failing_sums(0.49, tolerance=1e-3)
     assert 0.005 < low < 0.01
     assert 0.06 < high < 0.07
     for total, single in ((0.9 * low, True), (1.1 * low, False), (0.9 * high, False), (1.1 * high, True)):
-        assert theory.crossings(0.49 * total, 0.51 * total).single == single
-    assert theory.failing_sums(0.3) is None
+        assert optimism.crossings(0.49 * total, 0.51 * total).single == single
+    assert optimism.failing_sums(0.3) is None
 
 
 def test_a_crossing_beyond_float64_is_counted():
-    assert theory.crossings(1e-4, 2e-4) == ((0.0,), True)
+    assert optimism.crossings(1e-4, 2e-4) == ((0.0,), True)
 
 
 def test_optimism_holds_even_where_single_crossing_fails():
     for total in (0.02, 0.1, 0.2):
-        assert not theory.crossings(total / 2, total / 2).single
-        assert theory.beta_gap(total / 2, total / 2).gap > 0
+        assert not optimism.crossings(total / 2, total / 2).single
+        assert optimism.beta_gap(total / 2, total / 2).gap > 0
 
 
 # ---- Lemma 2 ------------------------------------------------------------------------------------------------
 
 
 def test_lemma_2_in_the_last_period_exactly():
-    lam, sigma = theory.theorem_parameters(2, 3)
-    assert min(theory.last_period_gap(n, k, lam, sigma).gap for n in range(12) for k in range(n + 1)) > 0
-    assert theory.last_period_gap(4, 4, lam, 0.1).gap < 0  # too little noise
+    lam, sigma = bounds.theorem_parameters(2, 3)
+    assert min(optimism.last_period_gap(n, k, lam, sigma).gap for n in range(12) for k in range(n + 1)) > 0
+    assert optimism.last_period_gap(4, 4, lam, 0.1).gap < 0  # too little noise
 
 
 def test_the_last_period_looks_at_all_t():
     """A mean below the posterior's shows far to the left alone, where the excess is the mean less t."""
-    found = theory.last_period_gap(100, 50, 1e-3, 5.0, alpha_R=(1e-3, 50.0))
+    found = optimism.last_period_gap(100, 50, 1e-3, 5.0, alpha_R=(1e-3, 50.0))
     mean, other = -50 / (100 + 25e-3), -(50 + 1e-3) / (150 + 1e-3)
     assert found.t == -math.inf
     assert found.gap == pytest.approx(mean - other, rel=1e-9)
     for prior in ((1.0, 1.0), (0.2, 3.0), (3.0, 0.2)):
         for n, k in ((0, 0), (1, 1), (7, 3)):
-            assert theory.last_period_gap(n, k, sum(prior), 1.0, alpha_R=prior).gap > 0
+            assert optimism.last_period_gap(n, k, sum(prior), 1.0, alpha_R=prior).gap > 0
 
 
 def some_data():
@@ -288,7 +299,7 @@ def some_data():
 
 
 def test_lemma_2_in_all_periods_within_sampling_error():
-    found = theory.q_gap(*some_data(), *theory.theorem_parameters(2, 3), draws=20_000)
+    found = optimism.q_gap(*some_data(), *bounds.theorem_parameters(2, 3), draws=20_000)
     assert (found.gap > -4.5 * found.error).all()
     assert found.gap.shape == (3, 2, 2, 9)
 
@@ -297,11 +308,11 @@ def test_means_and_first_values_are_those_of_the_last_period():
     """With one period V_0 is the larger of two normals, and of two Betas."""
     into, lows = np.full((1, 1, 2, 1), 4.0), np.array([[[1.0, 3.0]]])
     lam, sigma = 2.0, 1.5
-    found = theory.q_gap(into, lows, lam, sigma, draws=40_000, seed=3)
+    found = optimism.q_gap(into, lows, lam, sigma, draws=40_000, seed=3)
     ridge = lam * sigma**2
     means, spread = -lows[0, 0] / (4 + ridge), sigma / math.sqrt(4 + ridge)
     assert (np.abs(found.mean[0, 0] - means - (lows[0, 0] + 1) / 6) < 4.5 * found.mean_error[0, 0]).all()
-    normal = means[1] + float(theory.normal_excess(means[0] - means[1], spread * math.sqrt(2), 0.0))
+    normal = means[1] + float(expected_excess.normal_excess(means[0] - means[1], spread * math.sqrt(2), 0.0))
     x = np.linspace(0, 1, 20_001)  # E[max] of two Betas on [-1, 0]: minus the integral of the product of CDFs
     best = -np.trapezoid(stats.beta.cdf(x, 4, 2) * stats.beta.cdf(x, 2, 4), x)
     assert abs(found.value[0] - (normal - best)) < 4.5 * found.value_error[0] + 1e-7
@@ -311,19 +322,19 @@ def test_lemma_2_needs_its_sigma():
     into = np.zeros((2, 1, 1, 1))
     into[:] = 6
     lows = np.full((2, 1, 1), 3)
-    found = theory.q_gap(into, lows, 0.5, 0.02, draws=20_000)
+    found = optimism.q_gap(into, lows, 0.5, 0.02, draws=20_000)
     assert (found.gap < -4.5 * found.error).any()
 
 
 def test_sampled_q_values_agree_with_the_closed_form_in_the_last_period():
     into, lows = some_data()
     lam, sigma = 3.0, 1.5
-    found = theory.q_gap(into, lows, lam, sigma, draws=40_000, seed=1)
+    found = optimism.q_gap(into, lows, lam, sigma, draws=40_000, seed=1)
     for s, a in np.ndindex(2, 2):
         n, k = into[-1, s, a].sum(), lows[-1, s, a]
         spread = sigma / math.sqrt(n + lam * sigma**2)
         t = found.t[-1, s, a]
-        exact = theory.normal_excess(-k / (n + lam * sigma**2), spread, t) - theory.beta_excess(
+        exact = expected_excess.normal_excess(-k / (n + lam * sigma**2), spread, t) - expected_excess.beta_excess(
             1 + n - k, 1 + k, t + 1
         )
         assert (np.abs(found.gap[-1, s, a] - exact) < 4.5 * found.error[-1, s, a]).all()
@@ -333,25 +344,25 @@ def test_sampled_q_values_agree_with_the_closed_form_in_the_last_period():
 
 
 def test_the_parameters_of_theorem_1():
-    assert theory.theorem_parameters(5, 3) == (7.0, math.sqrt(10))
+    assert bounds.theorem_parameters(5, 3) == (7.0, math.sqrt(10))
     alpha_R = np.array([[[1.0, 2.0], [0.5, 0.5]]])
-    assert theory.theorem_parameters(3, 2, alpha_P=[1, 2, 3], alpha_R=alpha_R) == (9.0, math.sqrt(5))
+    assert bounds.theorem_parameters(3, 2, alpha_P=[1, 2, 3], alpha_R=alpha_R) == (9.0, math.sqrt(5))
 
 
 def test_the_agent_of_theorem_1_learns():
-    agent = theory.theorem_agent(3, 2, seed=0)
+    agent = bounds.theorem_agent(3, 2, seed=0)
     assert (agent.lam, agent.sigma, agent.basis) == (5.0, math.sqrt(5), Tabular())
     history = simulate(agent, problems.dirichlet(3, 2, 2, seed=0), 20_000)
     assert history.regret[-2000:].mean() < 0.5 * history.regret[:200].mean()
-    assert history.regret.sum() < theory.regret_shape(3, 2, 2, 40_000)
+    assert history.regret.sum() < bounds.regret_shape(3, 2, 2, 40_000)
 
 
 def test_the_shape_of_the_bound():
-    assert theory.regret_shape(2, 3, 5, 1000) == pytest.approx(math.sqrt(125 * 6 * 1000))
+    assert bounds.regret_shape(2, 3, 5, 1000) == pytest.approx(math.sqrt(125 * 6 * 1000))
     T, pairs, K = 500.0, 2 * 3 * 5, 1 + 5 * 2
     expected = 2 * pairs + pairs * K * math.log(T + K) + 5 * math.sqrt(pairs * T * math.log(T))
-    assert theory.proof_bound(2, 3, 5, T) == pytest.approx(expected)
-    ratio = theory.proof_bound(2, 3, 5, [1e8, 1e12]) / theory.regret_shape(2, 3, 5, [1e8, 1e12])
+    assert bounds.proof_bound(2, 3, 5, T) == pytest.approx(expected)
+    ratio = bounds.proof_bound(2, 3, 5, [1e8, 1e12]) / bounds.regret_shape(2, 3, 5, [1e8, 1e12])
     assert (ratio / np.sqrt(np.log([1e8, 1e12])) < 1.1).all()
 
 
@@ -362,17 +373,17 @@ def test_the_chance_of_dithering_is_the_value_of_random_play():
     for N in (2, 5, 9):
         task = mdp.chain(N)
         value = mdp.evaluate(task, np.full((N - 1, N, 2), 0.5))[0, 0]
-        assert theory.dithering_chance(N) == pytest.approx(value, rel=1e-12)
-        assert theory.dithering_regret(N) == 2.0 ** (N - 1) - 1
+        assert bounds.dithering_chance(N) == pytest.approx(value, rel=1e-12)
+        assert bounds.dithering_regret(N) == 2.0 ** (N - 1) - 1
 
 
 def test_the_cost_of_dithering_in_finitely_many_episodes():
     N, L = 4, 30
-    p = theory.dithering_chance(N)
+    p = bounds.dithering_chance(N)
     gap = mdp.backward_induction(mdp.chain(N)).V[0, 0] - p
     expected = sum(gap * (1 - p) ** i for i in range(L))  # episode i is played at random if none paid before
-    assert theory.dithering_regret(N, L) == pytest.approx(expected, rel=1e-12)
-    assert theory.dithering_regret(N, [0, np.inf]) == pytest.approx([0, 7])
+    assert bounds.dithering_regret(N, L) == pytest.approx(expected, rel=1e-12)
+    assert bounds.dithering_regret(N, [0, np.inf]) == pytest.approx([0, 7])
 
 
 def test_dithering_pays_at_least_the_bound():
@@ -380,7 +391,7 @@ def test_dithering_pays_at_least_the_bound():
     problem, L = problems.chain(5), 40
     paid = [simulate(LSVI(explore=EpsilonGreedy(0.1), seed=seed), problem, L).regret.sum() for seed in range(100)]
     error = np.std(paid) / 10
-    assert np.mean(paid) > theory.dithering_regret(5, L) - 4.5 * error
+    assert np.mean(paid) > bounds.dithering_regret(5, L) - 4.5 * error
 
 
 # ---- bad input ----------------------------------------------------------------------------------------------
@@ -389,36 +400,36 @@ def test_dithering_pays_at_least_the_bound():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: theory.dirichlet_excess([1, 2], [0.0], 0.5), "one length"),
-        (lambda: theory.dirichlet_excess([1, -2], [0.0, 1.0], 0.5), "alpha must not be negative"),
-        (lambda: theory.dirichlet_excess([0, 0], [0.0, 1.0], 0.5), "not zero everywhere"),
-        (lambda: theory.dirichlet_excess([1, 2], [0.0, 1.0], [[0.5]]), "t must be"),
-        (lambda: theory.dirichlet_excess([1, 2], [0.0, 1.0], 0.5, nodes=2), "nodes"),
-        (lambda: theory.dirichlet_excess([1, np.nan], [0.0, 1.0], 0.5), "alpha must be finite"),
-        (lambda: theory.normal_excess(0.0, 0.0, 1.0), "std"),
-        (lambda: theory.beta_excess(0.0, 1.0, 1.0), "alpha"),
-        (lambda: theory.lemma_gap([1, 2], [0.0, 2.0]), r"V must lie in \[0, 1\]"),
-        (lambda: theory.lemma_gap([1, 2], [0.0, 1.0], tolerance=0.0), "tolerance"),
-        (lambda: theory.least_gap(None, None, 0.0, 1.0, points=9, most=8), "most"),
-        (lambda: theory.least_gap(None, None, 1.0, 0.0), "low must be"),
-        (lambda: theory.matched_beta([1, 2], [0.5, 0.5]), "two different values"),
-        (lambda: theory.crossings(-1.0, 1.0), "alpha"),
-        (lambda: theory.density_crossings(1.0, 0.0), "beta"),
-        (lambda: theory.failing_sums(1.5), "mean"),
-        (lambda: theory.last_period_gap(2, 3, 1.0, 1.0), "lows"),
-        (lambda: theory.q_gap(np.ones((2, 2, 2, 3)), np.ones((2, 2, 2)), 1.0, 1.0), "into must have shape"),
-        (lambda: theory.q_gap(np.ones((2, 2, 2, 2)), np.ones((2, 2)), 1.0, 1.0), "lows must have shape"),
-        (lambda: theory.q_gap(np.ones((2, 2, 2, 2)), 3 * np.ones((2, 2, 2)), 1.0, 1.0), "at most"),
-        (lambda: theory.theorem_parameters(3, 0), "horizon"),
-        (lambda: theory.theorem_parameters(3, 2, alpha_P=[1, 2]), "alpha_P"),
-        (lambda: theory.theorem_parameters(3, 2, alpha_R=[0, 1]), "alpha_R"),
+        (lambda: expected_excess.dirichlet_excess([1, 2], [0.0], 0.5), "one length"),
+        (lambda: expected_excess.dirichlet_excess([1, -2], [0.0, 1.0], 0.5), "alpha must not be negative"),
+        (lambda: expected_excess.dirichlet_excess([0, 0], [0.0, 1.0], 0.5), "not zero everywhere"),
+        (lambda: expected_excess.dirichlet_excess([1, 2], [0.0, 1.0], [[0.5]]), "t must be"),
+        (lambda: expected_excess.dirichlet_excess([1, 2], [0.0, 1.0], 0.5, nodes=2), "nodes"),
+        (lambda: expected_excess.dirichlet_excess([1, np.nan], [0.0, 1.0], 0.5), "alpha must be finite"),
+        (lambda: expected_excess.normal_excess(0.0, 0.0, 1.0), "std"),
+        (lambda: expected_excess.beta_excess(0.0, 1.0, 1.0), "alpha"),
+        (lambda: optimism.lemma_gap([1, 2], [0.0, 2.0]), r"V must lie in \[0, 1\]"),
+        (lambda: optimism.lemma_gap([1, 2], [0.0, 1.0], tolerance=0.0), "tolerance"),
+        (lambda: optimism.least_gap(None, None, 0.0, 1.0, points=9, most=8), "most"),
+        (lambda: optimism.least_gap(None, None, 1.0, 0.0), "low must be"),
+        (lambda: optimism.matched_beta([1, 2], [0.5, 0.5]), "two different values"),
+        (lambda: optimism.crossings(-1.0, 1.0), "alpha"),
+        (lambda: optimism.density_crossings(1.0, 0.0), "beta"),
+        (lambda: optimism.failing_sums(1.5), "mean"),
+        (lambda: optimism.last_period_gap(2, 3, 1.0, 1.0), "lows"),
+        (lambda: optimism.q_gap(np.ones((2, 2, 2, 3)), np.ones((2, 2, 2)), 1.0, 1.0), "into must have shape"),
+        (lambda: optimism.q_gap(np.ones((2, 2, 2, 2)), np.ones((2, 2)), 1.0, 1.0), "lows must have shape"),
+        (lambda: optimism.q_gap(np.ones((2, 2, 2, 2)), 3 * np.ones((2, 2, 2)), 1.0, 1.0), "at most"),
+        (lambda: bounds.theorem_parameters(3, 0), "horizon"),
+        (lambda: bounds.theorem_parameters(3, 2, alpha_P=[1, 2]), "alpha_P"),
+        (lambda: bounds.theorem_parameters(3, 2, alpha_R=[0, 1]), "alpha_R"),
         (
-            lambda: theory.theorem_parameters(2, 2, alpha_R=np.ones((3, 2)), alpha_P=np.ones((4, 2))),
+            lambda: bounds.theorem_parameters(2, 2, alpha_R=np.ones((3, 2)), alpha_P=np.ones((4, 2))),
             "leading axes",
         ),
-        (lambda: theory.regret_shape(1, 1, 1, 0), "steps"),
-        (lambda: theory.dithering_chance(1), "length"),
-        (lambda: theory.dithering_regret(3, -1), "episodes"),
+        (lambda: bounds.regret_shape(1, 1, 1, 0), "steps"),
+        (lambda: bounds.dithering_chance(1), "length"),
+        (lambda: bounds.dithering_regret(3, -1), "episodes"),
     ],
 )
 def test_bad_input_is_named(call, words):

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from rlsvi import LSVI, EpsilonGreedy, mdp, problems, theory
+from rlsvi import LSVI, EpsilonGreedy, mdp, problems
 from rlsvi.bases import Tabular
 from rlsvi.mdp import evaluate
-from rlsvi.paper.chain.learning import learning_time
-from rlsvi.paper.theory import lemma
-from rlsvi.paper.theory import prior_regret as experiment
-from rlsvi.paper.theory.conjecture import (
+from rlsvi.simulate.finite import simulate
+from rlsvi_paper.chain.learning import learning_time
+from rlsvi_paper.theory import bounds, expected_excess, lemma, optimism
+from rlsvi_paper.theory import prior_regret as experiment
+from rlsvi_paper.theory.conjecture import (
     beyond,
     copied_chain,
     copied_time,
     left_out,
     quadratic_left_out,
 )
-from rlsvi.paper.theory.theorem import copied_regret
-from rlsvi.simulate.finite import simulate
+from rlsvi_paper.theory.theorem import copied_regret
 
 
 def seeds(seed):
@@ -43,12 +43,12 @@ def test_random_cases_are_what_sampling_and_a_grid_say():
         Y = check.dirichlet(alpha, size=20_000) @ V
         t = np.linspace(V.min(), V.max(), 41)
         parts = np.maximum(Y[:, None] - t, 0.0)
-        normal = theory.normal_excess(alpha @ V / total, total**-0.5, t)
+        normal = expected_excess.normal_excess(alpha @ V / total, total**-0.5, t)
         error = parts.std(axis=0) / math.sqrt(len(Y))
         assert (normal - parts.mean(axis=0) + 4.5 * error >= found["gap"][i]).all()
         ends = normal[[0, -1]] - [alpha @ V / total - t[0], 0.0]
         assert found["gap"][i] <= ends.min() + 1e-12
-        a, b = theory.matched_beta(alpha, V)
+        a, b = optimism.matched_beta(alpha, V)
         x = np.linspace(1e-6, 1 - 1e-6, 20_001)
         mean, std = a / (a + b), (a + b) ** -0.5
         for name, ours, theirs in (
@@ -66,12 +66,12 @@ def test_posterior_cases_are_what_one_mdp_after_another_says():
     into = rng.poisson(np.exp(rng.uniform(np.log(0.3), np.log(10))), size=(H, S, A, S))
     lows = rng.binomial(into.sum(axis=-1), rng.uniform(size=(H, S, A)))
     assert found["pairs"] == H * S * A
-    lam, sigma = theory.theorem_parameters(S, H)
+    lam, sigma = bounds.theorem_parameters(S, H)
     draws = 400
     firsts = np.array([[solved(into, lows, rng), sampled(into, lows, lam, sigma, rng)] for _ in range(draws)])
     gap = firsts[:, 1].mean(axis=0) - firsts[:, 0].mean(axis=0)
     error = np.sqrt((firsts.var(axis=0) / draws).sum(axis=0))
-    exact = theory.q_gap(into, lows, lam, sigma, draws=2000, seed=4)
+    exact = optimism.q_gap(into, lows, lam, sigma, draws=2000, seed=4)
     assert (np.abs(exact.value - gap) < 4.5 * np.hypot(error, exact.value_error)).all()
     assert found["value"] == (exact.value / exact.value_error).min()
     assert found["mean"] == (exact.mean / exact.mean_error).min()
@@ -82,8 +82,8 @@ def test_posterior_cases_are_what_one_mdp_after_another_says():
         for low, high in lemma.PRIORS:
             k, ridge = lows[-1, s, 0], low + high
             t = np.linspace(-1, 0, 2001)
-            normal = theory.normal_excess(-k / (n[s, 0] + ridge), (n[s, 0] + ridge) ** -0.5, t)
-            gaps = normal - theory.beta_excess(high + n[s, 0] - k, low + k, t + 1)
+            normal = expected_excess.normal_excess(-k / (n[s, 0] + ridge), (n[s, 0] + ridge) ** -0.5, t)
+            gaps = normal - expected_excess.beta_excess(high + n[s, 0] - k, low + k, t + 1)
             last += [gaps.min(), -k / (n[s, 0] + ridge) + (low + k) / (n[s, 0] + ridge)]
     assert found["last"] == pytest.approx(min(last), abs=1e-7)
 
@@ -128,7 +128,7 @@ def ninth(episode):
 @pytest.mark.parametrize(
     ("agent", "scale", "made"),
     [
-        ("RLSVI, theorem", 1.0, lambda seed: theory.theorem_agent(3, 2, seed=seed)),
+        ("RLSVI, theorem", 1.0, lambda seed: bounds.theorem_agent(3, 2, seed=seed)),
         ("epsilon-greedy", 0.2, lambda seed: LSVI(explore=EpsilonGreedy(0.2), basis=Tabular(), seed=seed)),
         ("falling epsilon", 9.0, lambda seed: LSVI(explore=EpsilonGreedy(ninth), basis=Tabular(), seed=seed)),
     ],
@@ -183,7 +183,7 @@ def test_copies_change_nothing_but_their_number():
     for s, a in np.ndindex(N * m, 2 * k):
         assert many[:, s, a] == pytest.approx(Q[:, s % N, a % 2])
     value = evaluate(copied.mdp, np.full((N - 1, N * m, 2 * k), 0.5 / k))[0]
-    assert value[[0, N, 2 * N]] == pytest.approx([theory.dithering_chance(N)] * 3)
+    assert value[[0, N, 2 * N]] == pytest.approx([bounds.dithering_chance(N)] * 3)
     phi = copied.basis.phi
     size = np.sqrt((phi**2).mean(axis=(0, 1, 2)))
     assert size == pytest.approx([math.sqrt((N - 1) * N * 2)] * 4)  # as without copies

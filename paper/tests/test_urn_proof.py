@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from rlsvi import RLSVI, problems, theory
+from rlsvi import RLSVI, problems
 from rlsvi.bases import Tabular
-from rlsvi.paper.theory.optimism import beta_curve, normal_curve, with_rounding
 from rlsvi.simulate import simulate
+from rlsvi_paper.theory import bounds, expected_excess, optimism
+from rlsvi_paper.theory.optimism import beta_curve, normal_curve, with_rounding
 
 STEP = math.pi / 8
 PAIRS = [(0.01, 0.03), (0.05, 0.05), (0.3, 0.4), (0.6, 0.6), (1.0, 0.2), (1.1, 0.5), (4.0, 0.5), (30.0, 9.0)]
@@ -32,9 +33,9 @@ def test_a_two_point_variable_is_below_it_at_every_t(m):
     def coin(t):
         return m * np.maximum(1 - t, 0.0) + (1 - m) * np.maximum(-t, 0.0), np.zeros(len(t))
 
-    assert theory.least_gap(normal_curve(m, math.sqrt(STEP)), coin, 0.0, 1.0).gap > -1e-12
+    assert optimism.least_gap(normal_curve(m, math.sqrt(STEP)), coin, 0.0, 1.0).gap > -1e-12
     if m == 0.5:
-        assert theory.least_gap(normal_curve(m, math.sqrt(0.9 * STEP)), coin, 0.0, 1.0).gap < -1e-3
+        assert optimism.least_gap(normal_curve(m, math.sqrt(0.9 * STEP)), coin, 0.0, 1.0).gap < -1e-3
 
 
 # ---- the urn: M_n + N(0, 1 / (s + n)) falls from the normal to the Beta --------------------------------------
@@ -45,7 +46,7 @@ def stages(a, b, variances, t):
     found = []
     for n, variance in enumerate(variances):
         k = np.arange(n + 1)
-        excess = theory.normal_excess(0.0, variance**0.5, t[:, None] - (a + k) / (a + b + n))
+        excess = expected_excess.normal_excess(0.0, variance**0.5, t[:, None] - (a + k) / (a + b + n))
         found.append(excess @ stats.betabinom.pmf(k, n, a, b))
     return np.array(found)
 
@@ -54,25 +55,27 @@ def stages(a, b, variances, t):
 def test_every_draw_from_the_urn_lowers_the_excess(a, b):
     """The steps of the proof from the normal to the Beta, for the variances of Lemma 1 and for the least ones."""
     s, t, n = a + b, np.linspace(-0.5, 1.5, 81), np.arange(12)
-    for variances in (1 / (s + n), [theory.optimistic_variance(s + i) for i in n]):
+    for variances in (1 / (s + n), [optimism.optimistic_variance(s + i) for i in n]):
         excess = stages(a, b, variances, t)
         assert (np.diff(excess, axis=0) <= 1e-12).all()
-        assert (excess[-1] >= theory.beta_excess(a, b, t) - 1e-12).all()
+        assert (excess[-1] >= expected_excess.beta_excess(a, b, t) - 1e-12).all()
 
 
 def test_half_of_the_variance_does_not_lower_it():
-    excess = stages(0.6, 0.6, [0.5 * theory.optimistic_variance(1.2 + i) for i in range(5)], np.linspace(0, 1, 21))
+    excess = stages(
+        0.6, 0.6, [0.5 * optimism.optimistic_variance(1.2 + i) for i in range(5)], np.linspace(0, 1, 21)
+    )
     assert np.diff(excess, axis=0).max() > 1e-3
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_less_variance_than_lemma_1_says_is_enough(a, b):
-    variance = theory.optimistic_variance(a + b)
+    variance = optimism.optimistic_variance(a + b)
     terms = 1 / (a + b + np.arange(1, 10_000)) ** 2
     assert variance == pytest.approx(STEP * (terms.sum() + 1 / (a + b + 9999.5)), rel=1e-8)
     assert variance < math.pi / (8 * (a + b) + 4) < 1 / (a + b)
     normal = normal_curve(a / (a + b), math.sqrt(variance))
-    assert theory.least_gap(normal, with_rounding(beta_curve(a, b)), 0.0, 1.0).gap >= -1e-13
+    assert optimism.least_gap(normal, with_rounding(beta_curve(a, b)), 0.0, 1.0).gap >= -1e-13
 
 
 def test_lemma_1_needs_no_least_sum():
@@ -80,7 +83,7 @@ def test_lemma_1_needs_no_least_sum():
     rng = np.random.default_rng(3)
     for total in (0.05, 0.3, 1.0, 1.9):
         V = np.array([0.0, 1.0, *rng.uniform(size=2)])
-        found = theory.lemma_gap(total * rng.dirichlet(np.ones(4)), V, nodes=1600)
+        found = optimism.lemma_gap(total * rng.dirichlet(np.ones(4)), V, nodes=1600)
         assert found.gap > found.error
 
 
@@ -107,7 +110,7 @@ def test_where_one_weight_is_below_1_the_densities_cross_once():
             assert (x[g >= 0] >= A).all()
             assert (beta > normal)[g >= 0].all()
             rising += (g >= 0).any()
-            assert A < 0.05 or theory.density_crossings(1 + A, 1 - C) == 1  # its grid ends at 4e-18
+            assert A < 0.05 or optimism.density_crossings(1 + A, 1 - C) == 1  # its grid ends at 4e-18
     assert rising > 5  # so that the case is not empty
 
 
@@ -136,43 +139,43 @@ def test_where_both_weights_are_above_1_the_densities_cross_twice():
             normal, beta = log_densities(1 + A, 1 + B, x)
             assert (beta - normal)[h <= 0].min(initial=math.inf) >= least_ratio(A, B)
             assert least_ratio(A, B) > least_ratio(A, 1.01 * B)
-            assert B < 0.05 or theory.density_crossings(1 + A, 1 + B) == 2  # its grid ends at 4e-18
+            assert B < 0.05 or optimism.density_crossings(1 + A, 1 + B) == 2  # its grid ends at 4e-18
             inside += (h <= 0).any()
     assert inside > 5
 
 
 def test_for_smaller_sums_the_densities_can_cross_three_times():
-    assert theory.density_crossings(1.001, 0.316) == 3
-    assert theory.crossings(1.001, 0.316).single
-    assert theory.crossings(1.0, 1.0).single
+    assert optimism.density_crossings(1.001, 0.316) == 3
+    assert optimism.crossings(1.001, 0.316).single
+    assert optimism.crossings(1.0, 1.0).single
 
 
 # ---- Lemma 2 ---------------------------------------------------------------------------------------------------
 
 
 def test_the_parameters_that_lemma_2_needs():
-    lam, sigma = theory.optimistic_parameters(5, 3)
+    lam, sigma = bounds.optimistic_parameters(5, 3)
     assert sigma**2 == pytest.approx(STEP * 5)
     assert lam * sigma**2 == pytest.approx(5)
-    lam, sigma = theory.optimistic_parameters(3, 1, alpha_P=0.1, alpha_R=[[0.2, 3.0], [1.0, 1.0]])
+    lam, sigma = bounds.optimistic_parameters(3, 1, alpha_P=0.1, alpha_R=[[0.2, 3.0], [1.0, 1.0]])
     assert (lam * sigma**2, sigma**2) == pytest.approx((3.2, STEP))
     for S, H in ((1, 1), (5, 5), (50, 20)):
-        ours, theirs = theory.optimistic_parameters(S, H), theory.theorem_parameters(S, H)
+        ours, theirs = bounds.optimistic_parameters(S, H), bounds.theorem_parameters(S, H)
         assert ours[1] < theirs[1]
         assert ours[0] * ours[1] ** 2 < theirs[0] * theirs[1] ** 2
 
 
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (0.05, 0.05), (0.2, 3.0), (3.0, 0.2)])
 def test_they_are_enough_in_the_last_period(prior):
-    parameters = theory.optimistic_parameters(1, 1, alpha_P=1e-3, alpha_R=prior)
+    parameters = bounds.optimistic_parameters(1, 1, alpha_P=1e-3, alpha_R=prior)
     for n, lows in ((0, 0), (1, 0), (1, 1), (3, 2), (20, 11), (20, 20)):
-        found = theory.last_period_gap(n, lows, *parameters, alpha_R=prior)
+        found = optimism.last_period_gap(n, lows, *parameters, alpha_R=prior)
         assert found.gap >= -1e-13
 
 
 def test_half_of_that_noise_is_not_enough():
-    lam, sigma = theory.optimistic_parameters(1, 1)
-    assert theory.last_period_gap(20, 10, 4 * lam, sigma / 2).gap < -1e-3
+    lam, sigma = bounds.optimistic_parameters(1, 1)
+    assert optimism.last_period_gap(20, 10, 4 * lam, sigma / 2).gap < -1e-3
 
 
 def test_outcomes_of_the_prior_moved_to_0_are_better():
@@ -190,8 +193,8 @@ def test_outcomes_of_the_prior_moved_to_0_are_better():
 
 def test_they_are_enough_in_all_periods_within_sampling_error():
     rng = np.random.default_rng(2)
-    into, parameters = rng.poisson(3.0, size=(3, 2, 2, 2)), theory.optimistic_parameters(2, 3)
-    found = theory.q_gap(into, rng.binomial(into.sum(axis=-1), 0.5), *parameters, draws=20_000)
+    into, parameters = rng.poisson(3.0, size=(3, 2, 2, 2)), bounds.optimistic_parameters(2, 3)
+    found = optimism.q_gap(into, rng.binomial(into.sum(axis=-1), 0.5), *parameters, draws=20_000)
     assert (found.gap > -4.5 * found.error).all()
     assert (found.value > -4.5 * found.value_error).all()
 
@@ -200,7 +203,7 @@ def test_the_biases_are_then_of_the_printed_order_whatever_the_horizon():
     """For a prior weight of 1 everywhere and rewards of -1: b_P as printed, b_R at most 1'alpha times as large."""
     n, S = np.logspace(0, 8, 401), 5
     for H in (5, 20):
-        lam, sigma = theory.optimistic_parameters(S, H)
+        lam, sigma = bounds.optimistic_parameters(S, H)
         ridge = lam * sigma**2
         rewards, transitions = (n + 1) / (n + 2) - n / (n + ridge), H - n * H / (n + ridge)
         assert (rewards * (n + S)).max() <= S
@@ -216,7 +219,7 @@ def test_optimism_of_each_is_not_optimism_of_sums():
 def test_the_theorem_needs_an_upper_bound_of_lambda():
     """With a very large lambda, which the theorem allows, play is random."""
     problem, episodes = problems.dirichlet(3, 2, 2, seed=0), 2000
-    sigma = theory.theorem_parameters(3, 2)[1]
+    sigma = bounds.theorem_parameters(3, 2)[1]
     paid = simulate(RLSVI(lam=1e10, sigma=sigma, basis=Tabular(), seed=0), problem, episodes).regret.sum()
     assert paid == pytest.approx(episodes * problem.random_regret, rel=0.1)
 
@@ -224,7 +227,7 @@ def test_the_theorem_needs_an_upper_bound_of_lambda():
 def test_they_learn_sooner_than_the_parameters_of_theorem_1():
     problem, episodes = problems.dirichlet(5, 2, 5, seed=100), 5000
     paid = []
-    for lam, sigma in (theory.theorem_parameters(5, 5), theory.optimistic_parameters(5, 5)):
+    for lam, sigma in (bounds.theorem_parameters(5, 5), bounds.optimistic_parameters(5, 5)):
         agent = RLSVI(lam=lam, sigma=sigma, basis=Tabular(), seed=100)
         paid.append(simulate(agent, problem, episodes).regret.sum())
     assert paid[1] < 0.6 * paid[0]

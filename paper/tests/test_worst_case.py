@@ -7,10 +7,12 @@ import pytest
 from scipy import stats
 
 import rlsvi
-from rlsvi import RLSVI, BoundedTargetRLSVI, InverseGamma, Problem, WorstCaseRLSVI, problems
+from rlsvi import RLSVI, InverseGamma, Problem, problems
 from rlsvi.core.random import normal, stream
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.paper.extensions.worst_case import (
+from rlsvi.simulate.finite import simulate
+from rlsvi_paper.agents import BoundedTargetRLSVI, WorstCaseRLSVI
+from rlsvi_paper.extensions.worst_case import (
     BOUNDED,
     CLIPPED,
     MAKERS,
@@ -20,7 +22,6 @@ from rlsvi.paper.extensions.worst_case import (
     Setting,
     worst_case_regret,
 )
-from rlsvi.simulate.finite import simulate
 from test_tabular import PROBLEMS, WIDE_RANGE, played
 from test_value_iteration import bound, random_basis, random_mdp
 from twin import Rows, assert_same, raw_episodes, ridge_regression, state_of

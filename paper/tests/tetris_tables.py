@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from rlsvi.paper.claim import Outcome
+from rlsvi_paper.claim import Outcome
 
 YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
 

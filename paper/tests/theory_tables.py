@@ -3,10 +3,11 @@
 import math
 from functools import cache
 
-from rlsvi.paper.claim import Outcome
-from rlsvi.paper.theory.prior_regret import CONTROLS, FALLING, SCALES, THEOREM, marks
-from rlsvi.theory import proof_bound, regret_shape
 from tetris_tables import noise
+
+from rlsvi_paper.claim import Outcome
+from rlsvi_paper.theory import proof_bound, regret_shape
+from rlsvi_paper.theory.prior_regret import CONTROLS, FALLING, SCALES, THEOREM, marks
 
 YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
 

@@ -3,7 +3,7 @@
 import sys
 import time
 
-from rlsvi.shop.events import Event, Events, StoreError
+from rlsvi_shop.events import Event, Events, StoreError
 
 
 def count(events, name):

@@ -5,8 +5,8 @@ import json
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from rlsvi.shop import Recommender
-from rlsvi.shop.service.app import create_app
+from rlsvi_shop import Recommender
+from rlsvi_shop.service.app import create_app
 
 PRODUCTS = ["tea", "coffee", "cocoa", "juice", "water"]
 SCHEMA = {"customer": {"age": {"low": 0, "high": 100}}, "product": {"price": {"low": 0, "high": 10}}}

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rlsvi.shop.model.regression import Sizes
-from rlsvi.shop.model.targets import NEVER, OpenVisit, VisitArrays, VisitLog, sign_of
+from rlsvi_shop.model.regression import Sizes
+from rlsvi_shop.model.targets import NEVER, OpenVisit, VisitArrays, VisitLog, sign_of
 
 SIZES = [Sizes(4, 0, 0, 9), Sizes(4, 2, 0, 5), Sizes(3, 0, 2, 4), Sizes(5, 2, 3, 4)]
 NAMES = ["plain", "customers", "features", "both"]

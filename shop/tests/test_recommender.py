@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 import pytest
-
-from rlsvi.shop import Recommender, ShopSettings, StoreError
-from rlsvi.shop.recommender import Visit
-from rlsvi.shop.requests import Close, Conflict, Feedback, NotFound, NotReady, Recommend, RequestError
 from serving import PRODUCTS, new_shop
+
+from rlsvi_shop import Recommender, ShopSettings, StoreError
+from rlsvi_shop.recommender import Visit
+from rlsvi_shop.requests import Close, Conflict, Feedback, NotFound, NotReady, Recommend, RequestError
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_requests_in_one_transaction_see_one_another(shop):
 def test_a_transaction_that_fails_leaves_nothing(shop, monkeypatch):
     shop.recommend("ann")
     before = shop.events.last()
-    monkeypatch.setattr("rlsvi.shop.events.Writer.append", lambda self, events: 1 / 0)
+    monkeypatch.setattr("rlsvi_shop.events.Writer.append", lambda self, events: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         shop.recommend("bob")
     monkeypatch.undo()
@@ -308,7 +308,7 @@ def test_idle_visits_are_closed_by_the_learner(tmp_path):
 
 
 def test_an_event_that_makes_no_sense_is_left_out_and_learning_goes_on(shop):
-    from rlsvi.shop import Event
+    from rlsvi_shop import Event
 
     with shop.events.writing() as transaction:
         transaction.append([Event("recommended", visit="odd", product="never added", slot=0)])

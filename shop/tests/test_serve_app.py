@@ -7,11 +7,11 @@ import re
 
 import pytest
 from fastapi import WebSocket
-
-from rlsvi.shop import StoreError
-from rlsvi.shop.service import guard
-from rlsvi.shop.service.app import create_app
 from serving import PRODUCTS, new_shop, serving
+
+from rlsvi_shop import StoreError
+from rlsvi_shop.service import guard
+from rlsvi_shop.service.app import create_app
 
 
 @pytest.fixture
@@ -377,7 +377,7 @@ def test_products_are_all_added_or_none(ask):
 
 
 def test_health_and_metrics(ask, monkeypatch):
-    monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 0.0)
+    monkeypatch.setattr("rlsvi_shop.service.app.HEALTH", 0.0)
     assert ask("GET", "/health").status == 503  # there are no samples yet
     ask("POST", "/recommend", {"visit": "a"})
     health = ask("GET", "/health")
@@ -393,7 +393,7 @@ def test_health_and_metrics(ask, monkeypatch):
 
 @pytest.fixture
 def healthy(ask, monkeypatch):
-    monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 0.0)  # look anew at every request
+    monkeypatch.setattr("rlsvi_shop.service.app.HEALTH", 0.0)  # look anew at every request
     assert ask("POST", "/recommend", {"visit": "a"}).status == 200
     assert ask("GET", "/health").status == 200
     return ask
@@ -416,7 +416,7 @@ def test_a_full_disk_is_told_until_there_is_space(healthy, shop):
 
 def test_health_finds_out_that_nothing_can_be_written_and_that_it_can_again(healthy, shop, monkeypatch):
     """Also if nobody asks for anything else."""
-    monkeypatch.setattr("rlsvi.shop.recommender.WRITTEN", 0.0)
+    monkeypatch.setattr("rlsvi_shop.recommender.WRITTEN", 0.0)
     shop.events._rows("PRAGMA query_only = 1", {})
     for _ in range(2):
         found = healthy("GET", "/health")
@@ -435,18 +435,18 @@ def test_health_is_well_again_some_time_after_the_last_request_that_failed(healt
         patch.setattr(shop.events, "writing", away)
         assert healthy("POST", "/close", {"visit": "a"}).status == 503
     assert healthy("GET", "/health").json == {"error": "nothing can be stored: the log says why"}
-    monkeypatch.setattr("rlsvi.shop.recommender.REFUSED", 0.0)
+    monkeypatch.setattr("rlsvi_shop.recommender.REFUSED", 0.0)
     assert healthy("GET", "/health").status == 200
 
 
 def test_health_is_looked_at_once_a_second(shop, monkeypatch):
     looks = []
-    monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 60.0)
+    monkeypatch.setattr("rlsvi_shop.service.app.HEALTH", 60.0)
     with serving(shop) as ask:
         monkeypatch.setattr(shop, "health", lambda: looks.append(1) or {"sample": len(looks)})
         answers = ask.together([("GET", "/health", b"")] * 20)
         assert {answer.body for answer in answers} == {b'{"status":"ok","sample":1}'}
-        monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 0.0)
+        monkeypatch.setattr("rlsvi_shop.service.app.HEALTH", 0.0)
         assert ask("GET", "/health").json["sample"] == 2
 
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from rlsvi.shop.service.app import LARGEST_BATCH, Batcher, BusyError
+from rlsvi_shop.service.app import LARGEST_BATCH, Batcher, BusyError
 
 
 def test_requests_that_come_while_one_is_handled_are_handled_together():

@@ -13,19 +13,19 @@ import pytest
 pytest.importorskip("fastapi", reason='needs pip install ".[serve]"')
 pytest.importorskip("resource", reason="workers need Unix")
 
-from rlsvi.shop import Events, ShopSettings
-from rlsvi.shop.events import Event
-from rlsvi.shop.follower import Follower
-from rlsvi.shop.service.processes import bound_socket
+from rlsvi_shop import Events, ShopSettings
+from rlsvi_shop.events import Event
+from rlsvi_shop.follower import Follower
+from rlsvi_shop.service.processes import bound_socket
 
 FILES = 256  # that the worker may open, so 128 connections, and 96 requests at once
 WORKER = f"""
 import os, resource, socket, sys
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from rlsvi.shop.service import guard, worker
-from rlsvi.shop.service.processes import log_as
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop.service import guard, worker
+from rlsvi_shop.service.processes import log_as
+from rlsvi_shop.settings import ShopSettings
 resource.setrlimit(resource.RLIMIT_NOFILE, ({FILES}, {FILES}))
 worker.HEADER, worker.KEPT_SECONDS, worker.ANSWER, guard.PATIENCE = 1.0, 2.0, 3.0, 3.0
 worker.AutoHTTPProtocol = H11Protocol if sys.argv[3] == "h11" else HttpToolsProtocol

@@ -5,7 +5,6 @@ import random
 import string
 
 import pytest
-
 from serving import PRODUCTS, new_shop, serving
 
 PATHS = ["/recommend", "/feedback", "/close", "/products"]

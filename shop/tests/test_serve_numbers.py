@@ -5,7 +5,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-
 from serving import PRODUCTS, new_shop, serving
 
 ENDED = """

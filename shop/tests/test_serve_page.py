@@ -25,13 +25,13 @@ pytest.importorskip("fastapi", reason='needs pip install ".[serve]"')
 import httpx
 import uvicorn
 from fastapi.responses import HTMLResponse
-
-import rlsvi.shop.service.app
-from rlsvi.shop.events import Event, Events
-from rlsvi.shop.recommender import Recommender
-from rlsvi.shop.service.pages import watch_page
 from test_report import contrast
 from test_serve_statistics import PRODUCTS, SLOTS, day, newest, written
+
+import rlsvi_shop.service.app
+from rlsvi_shop.events import Event, Events
+from rlsvi_shop.recommender import Recommender
+from rlsvi_shop.service.pages import watch_page
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 in_browser = [
@@ -78,8 +78,8 @@ def application(url, token=None, reference=None):
     with Recommender(database=url, slots=SLOTS, reference=reference or REFERENCE, learning=False) as shop:
         shop.sample = newest(100, at=time.time())
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rlsvi.shop.service.app, "PUBLIC", {*rlsvi.shop.service.app.PUBLIC, "/frame"})
-            app = rlsvi.shop.service.app.create_app(shop, token=token)
+            patch.setattr(rlsvi_shop.service.app, "PUBLIC", {*rlsvi_shop.service.app.PUBLIC, "/frame"})
+            app = rlsvi_shop.service.app.create_app(shop, token=token)
         app.state.steps = ""
 
         @app.get("/frame")

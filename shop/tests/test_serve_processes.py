@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.shop_faults import FaultClient, Shop, compared, faults
+from postgres_server import postgres, postgres_url  # noqa: F401
 from scipy.stats import kstest
 from typer.testing import CliRunner
 
-from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.cli import app
-from rlsvi.shop import Events, ShopSettings
-from rlsvi.shop.service import processes
-from rlsvi.shop.service.customers import Customers, ShopClient, named_taste, references, summary
-from rlsvi.shop.service.processes import Child, bound_socket, url_of
+from rlsvi_shop import Events, ShopSettings
+from rlsvi_shop.service import processes
+from rlsvi_shop.service.customers import Customers, ShopClient, named_taste, references, summary
+from rlsvi_shop.service.processes import Child, bound_socket, url_of
 
 slow = pytest.mark.slow
 
@@ -155,7 +155,7 @@ def test_repeated_lines_of_the_log_are_left_out_and_counted(monkeypatch, capsys)
 @pytest.mark.parametrize("token", [" ", "\t\n", "two words"])
 def test_a_token_of_white_space_is_refused(tmp_path, monkeypatch, host, token):
     monkeypatch.setenv("RLSVI_TOKEN", token)
-    monkeypatch.setattr("rlsvi.shop.service.processes.run", lambda *_: pytest.fail("it was served"))
+    monkeypatch.setattr("rlsvi_shop.service.processes.run", lambda *_: pytest.fail("it was served"))
     (tmp_path / "shop.toml").write_text(f'[serve]\nhost = "{host}"\n')
     refused = rlsvi("serve", tmp_path / "shop.toml")
     assert refused.exit_code == 2
@@ -216,8 +216,8 @@ def test_an_address_of_ipv6_is_in_brackets(tmp_path, monkeypatch):
 
 def test_a_process_that_dies_at_once_is_started_again_after_longer_and_longer_pauses(monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr("rlsvi.shop.service.processes.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr("rlsvi.shop.service.processes.forget", lambda pid: None)
+    monkeypatch.setattr("rlsvi_shop.service.processes.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("rlsvi_shop.service.processes.forget", lambda pid: None)
     child = Child("worker", [sys.executable, "-c", "raise SystemExit(3)"])
     pauses = []
     for _ in range(7):

@@ -13,13 +13,13 @@ from scipy import stats
 pytest.importorskip("sqlalchemy", reason='needs pip install ".[serve]"')
 
 import sqlalchemy as sa
-
 from postgres_server import postgres, postgres_url  # noqa: F401
-from rlsvi.shop.events import Event, Events
-from rlsvi.shop.samples import sample_of
-from rlsvi.shop.service import statistics as page_statistics
-from rlsvi.shop.service.statistics import COLUMNS, STEPS, ShopStatistics
-from rlsvi.shop.settings import ShopSettings
+
+from rlsvi_shop.events import Event, Events
+from rlsvi_shop.samples import sample_of
+from rlsvi_shop.service import statistics as page_statistics
+from rlsvi_shop.service.statistics import COLUMNS, STEPS, ShopStatistics
+from rlsvi_shop.settings import ShopSettings
 
 SLOTS = 4
 PRODUCTS = ["tea", "<script>alert(1)</script>", "a & b", *(f"jazz-{i}" for i in range(9))]
@@ -261,7 +261,7 @@ def test_a_visit_that_saw_all_products_has_ended(events):
 def test_no_visit_ends_twice_when_products_are_added(events, monkeypatch, step):
     """Ann has seen all products there were; that there are more of them later does not open her visit again."""
     monkeypatch.setattr(page_statistics, "STEP", step)
-    monkeypatch.setattr("rlsvi.shop.service.statistics.STEPS", 100)
+    monkeypatch.setattr("rlsvi_shop.service.statistics.STEPS", 100)
     written(events, [Event("added", product=product) for product in ("tea", "mate")])
     for slot, product in enumerate(("tea", "mate")):
         answer = Event("answered", "ann", product, reward=2.0)

@@ -13,7 +13,7 @@ import pytest
 import rlsvi
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
-from rlsvi.shop import Event, Events, Recommender, ShopSettings, events_frame, export_events, import_events, judge
+from rlsvi_shop import Event, Events, Recommender, ShopSettings, events_frame, export_events, import_events, judge
 
 THINGS = {
     "nothing": None,

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
-from rlsvi.shop import Events, Recommender, import_events, judge
-from rlsvi.shop.follower import Follower
-from rlsvi.shop.model.draws import with_products
-from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.requests import NotFound
-from rlsvi.shop.service import worker
-from rlsvi.shop.service.processes import load_products
-from rlsvi.shop.service.statistics import ShopStatistics
-from rlsvi.shop.settings import ShopSettings
 from serving import serving
+
+from rlsvi_shop import Events, Recommender, import_events, judge
+from rlsvi_shop.follower import Follower
+from rlsvi_shop.model.draws import with_products
+from rlsvi_shop.model.learner import ShopLearner
+from rlsvi_shop.requests import NotFound
+from rlsvi_shop.service import worker
+from rlsvi_shop.service.processes import load_products
+from rlsvi_shop.service.statistics import ShopStatistics
+from rlsvi_shop.settings import ShopSettings
 
 PRICE = {"price": {"low": 0, "high": 10}}
 

@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("fastapi", reason='needs pip install ".[serve]"')
 
 from postgres_server import postgres, postgres_url  # noqa: F401
-from rlsvi.shop import Events, Recommender, ShopSettings
-from rlsvi.shop.follower import Follower
+
+from rlsvi_shop import Events, Recommender, ShopSettings
+from rlsvi_shop.follower import Follower
 from test_pages import HOUSE, read
 
 PAGE = HOUSE / "docs/how-to/shop-day.md"
@@ -22,7 +23,7 @@ FILES = (
 MOVE = "## Move to PostgreSQL"
 AFTER_IMPORT = """
 ```python
-from rlsvi.shop import Events, ShopSettings
+from rlsvi_shop import Events, ShopSettings
 
 def events(file):
     settings = ShopSettings.from_toml(file)

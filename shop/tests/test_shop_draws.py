@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rlsvi.core.regression import FactorError
-from rlsvi.shop import Recommender
-from rlsvi.shop.model.draws import Draws, DrawsFileError, choose, draw_of, order_of, read_draws, write_draws
-from rlsvi.shop.model.targets import sign_of
+from rlsvi_shop import Recommender
+from rlsvi_shop.model.draws import Draws, DrawsFileError, choose, draw_of, order_of, read_draws, write_draws
+from rlsvi_shop.model.targets import sign_of
 
 N, S, Q, M, D = 9, 5, 2, 3, 4
 

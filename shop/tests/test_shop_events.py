@@ -15,8 +15,9 @@ import sqlalchemy as sa
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import postgres, postgres_url  # noqa: F401
-from rlsvi.shop.events import VERSION, Event, Events, StoreError
-from rlsvi.shop.settings import database_url
+
+from rlsvi_shop.events import VERSION, Event, Events, StoreError
+from rlsvi_shop.settings import database_url
 
 WRITERS = Path(__file__).with_name("event_writers.py")
 SHOWN = Event("recommended", "v", "p", 0, None, 0.25, True, 7, {"age": 3.5, "word": "ä\x00"}, 5.0)
@@ -352,7 +353,7 @@ def test_there_is_one_learner(events, url):
 
 FORKED = """
 import os, sys
-from rlsvi.shop.events import Events, StoreError
+from rlsvi_shop.events import Events, StoreError
 with Events(sys.argv[1]) as events:
     child = os.fork()
     if child == 0:

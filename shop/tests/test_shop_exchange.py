@@ -11,15 +11,15 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
+from postgres_server import postgres, postgres_url  # noqa: F401
 from typer.testing import CliRunner
 
-from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.cli import app
-from rlsvi.shop.catalogue import products_of
-from rlsvi.shop.events import Event, Events, StoreError, Writer
-from rlsvi.shop.exchange import events_frame, export_events, import_events
-from rlsvi.shop.requests import name_of, text_of
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop.catalogue import products_of
+from rlsvi_shop.events import Event, Events, StoreError, Writer
+from rlsvi_shop.exchange import events_frame, export_events, import_events
+from rlsvi_shop.requests import name_of, text_of
+from rlsvi_shop.settings import ShopSettings
 
 SETTINGS = ShopSettings(
     slots=3,
@@ -94,7 +94,7 @@ def test_a_frame_has_the_columns_of_the_table(events):
 
 
 def test_a_frame_of_more_events_than_are_read_at_once(events, monkeypatch):
-    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", 3)
+    monkeypatch.setattr("rlsvi_shop.exchange.AT_ONCE", 3)
     append(events, [Event("closed", str(i)) for i in range(7)])
     assert events_frame(events)["id"].to_list() == [1, 2, 3, 4, 5, 6, 7]
 
@@ -133,7 +133,7 @@ def test_a_table_is_imported_in_pieces_as_at_once(tmp_path, monkeypatch):
     clicks = pl.DataFrame(rows, schema=["visit", "product", "reward", "slot", "at"], orient="row")
     found = []
     for at_once in (1, 4, 10_000):
-        monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", at_once)
+        monkeypatch.setattr("rlsvi_shop.exchange.AT_ONCE", at_once)
         urls = (f"sqlite:///{tmp_path}/{name}-{at_once}.db" for name in "ab")
         with Events(next(urls)) as one, Events(next(urls)) as two:
             assert import_events(one, SETTINGS, clicks) == (21, 7, 7, 7 + 42 + 7)
@@ -147,7 +147,7 @@ def test_a_table_is_imported_in_pieces_as_at_once(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("at_once", [1, 3])
 def test_wrong_rows_of_several_pieces_are_named_and_nothing_is_imported(events, tmp_path, monkeypatch, at_once):
-    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", at_once)
+    monkeypatch.setattr("rlsvi_shop.exchange.AT_ONCE", at_once)
     text = "visit,product,reward,at\n" + "".join(f"v{i},p,{'x' * (i in (1, 4))}1,{9 - i}\n" for i in range(6))
     with pytest.raises(ValueError, match=r"nothing was imported:\nrow 2, .*line 3.*\nrow 5, .*line 6 of the file"):
         import_events(events, SETTINGS, table(tmp_path, text))
@@ -156,7 +156,7 @@ def test_wrong_rows_of_several_pieces_are_named_and_nothing_is_imported(events, 
 
 def test_few_events_are_in_memory_at_once(events, monkeypatch):
     sizes, append_events = [], Writer.append
-    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", 10)
+    monkeypatch.setattr("rlsvi_shop.exchange.AT_ONCE", 10)
     monkeypatch.setattr(Writer, "append", lambda self, some: sizes.append(living()) or append_events(self, some))
     clicks = pl.DataFrame({"visit": [f"v{i}" for i in range(100)], "product": ["p"] * 100, "reward": [1] * 100})
     before = living()
@@ -454,7 +454,7 @@ def test_clicks_that_are_wrong_are_named(events, tmp_path, text, words):
 
 
 def test_an_import_that_fails_halfway_leaves_nothing(events, monkeypatch):
-    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", 1)
+    monkeypatch.setattr("rlsvi_shop.exchange.AT_ONCE", 1)
     frame = pl.DataFrame({"visit": ["a", "b", "c"], "product": ["x", "y", "z"], "reward": [1.0, 2.0, 3.0]})
     real, calls = type(events._database).insert, []
 

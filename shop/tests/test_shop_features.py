@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
-from rlsvi.shop.features import Encoder
+from rlsvi_shop.features import Encoder
 
 SCHEMA = {
     "age": {"low": 0, "high": 100},
@@ -111,7 +111,7 @@ def test_what_is_stored_encodes_as_what_was_given(context):
 
 def test_hashing_is_the_same_in_every_process():
     code = (
-        f"from rlsvi.shop.features import Encoder; print(Encoder({SCHEMA!r}).encode({{'referrer': 'ä'}}).tolist())"
+        f"from rlsvi_shop.features import Encoder; print(Encoder({SCHEMA!r}).encode({{'referrer': 'ä'}}).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     here = ENCODER.encode({"referrer": "ä"})

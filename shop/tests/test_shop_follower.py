@@ -19,26 +19,26 @@ import pytest
 from contract.interrupts import Lines, interrupted, some
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
+from serving import PRODUCTS, SCHEMA, new_shop, serving
 from typer.testing import CliRunner
 
 from rlsvi.cli import app
 from rlsvi.core.regression import FactorError
-from rlsvi.shop import Event, Events, Recommender, StoreError, follower
-from rlsvi.shop.exchange import export_events
-from rlsvi.shop.follower import Follower, LearnerReplaced
-from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.requests import NotReady
-from rlsvi.shop.service import processes
-from rlsvi.shop.service.processes import log_as
-from rlsvi.shop.settings import ShopSettings
-from serving import PRODUCTS, SCHEMA, new_shop, serving
+from rlsvi_shop import Event, Events, Recommender, StoreError, follower
+from rlsvi_shop.exchange import export_events
+from rlsvi_shop.follower import Follower, LearnerReplaced
+from rlsvi_shop.model.learner import ShopLearner
+from rlsvi_shop.requests import NotReady
+from rlsvi_shop.service import processes
+from rlsvi_shop.service.processes import log_as
+from rlsvi_shop.settings import ShopSettings
 
 QUICK = {"draws": 3, "history": 4}
 
 
 @pytest.fixture(autouse=True)
 def _look_at_health_at_every_request(monkeypatch):
-    monkeypatch.setattr("rlsvi.shop.service.app.HEALTH", 0.0)
+    monkeypatch.setattr("rlsvi_shop.service.app.HEALTH", 0.0)
 
 
 @pytest.fixture
@@ -303,7 +303,7 @@ def test_samples_are_due_by_the_visits_that_are_remembered_and_by_time(tmp_path,
 
 
 def test_idle_visits_are_closed_some_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("rlsvi.shop.follower.CLOSED", 3)
+    monkeypatch.setattr("rlsvi_shop.follower.CLOSED", 3)
     with Follower(settings(tmp_path)) as follower:
         events = follower.events
         write(events, *catalogue("tea"), *(Event("recommended", f"v{n}", "tea", 0, at=10.0) for n in range(8)))
@@ -428,7 +428,7 @@ def known(learner):
 def test_a_snapshot_that_cannot_be_written_is_tried_again(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(follower, "SNAPSHOT", -1.0)
     full = OSError(28, "No space left on device")
-    monkeypatch.setattr("rlsvi.shop.follower.save_learner", lambda *_: (_ for _ in ()).throw(full))
+    monkeypatch.setattr("rlsvi_shop.follower.save_learner", lambda *_: (_ for _ in ()).throw(full))
     where, stop = settings(tmp_path), Waits(3)
     follower.learn(where, stop)
     assert all(seconds >= pause for seconds, pause in zip(stop.seconds, (1.0, 2.0, 4.0), strict=True))
@@ -488,7 +488,7 @@ def test_a_learner_yields_to_others():
     told = (
         "import os; print(os.nice(0), open(f).read() if os.path.exists(f := '/proc/self/autogroup') else 'none')"
     )
-    code = f"from rlsvi.shop.service.processes import yield_to_others; {told}; yield_to_others(); {told}"
+    code = f"from rlsvi_shop.service.processes import yield_to_others; {told}; yield_to_others(); {told}"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, start_new_session=True, check=True
     )
@@ -520,7 +520,7 @@ def test_the_service_tells_whether_learning_falls_behind(tmp_path, clock, caplog
             write(follower.events, *visit(f"of {clock[0]}", "tea"))
             clock[0], clock[1] = clock[0] + seconds, clock[1] + 500.0
             caplog.clear()
-            with caplog.at_level(logging.INFO, "rlsvi.shop"):
+            with caplog.at_level(logging.INFO, "rlsvi_shop"):
                 follower.step()
             server.renew()
             assert server.sample.behind == pytest.approx(seconds)
@@ -553,7 +553,7 @@ def test_a_learner_that_fails_again_and_again_is_told_until_it_works(tmp_path, m
         assert found.status == 503
         words = rf"the learner has failed [34] times in a row \({type(error).__name__}\), and its log says why: .*"
         assert re.fullmatch(words, found.json["error"])
-        monkeypatch.setattr("rlsvi.shop.follower.NOTED", 0.0)
+        monkeypatch.setattr("rlsvi_shop.follower.NOTED", 0.0)
         with Follower(where) as working:
             working.step()
         assert (ask("GET", "/health").status, ask("GET", "/health").json["learner"]) == (200, "ok")

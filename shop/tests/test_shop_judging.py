@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from rlsvi.cli import app
 from rlsvi.mdp.recommendation import draw_taste, like_probability
 from rlsvi.offline.value import ROBUST, WEIGHTED
-from rlsvi.shop import Event, Events, ShopSettings
-from rlsvi.shop.judging import LoggedSteps, judge, steps_of, value_of_samples
-from rlsvi.shop.model.draws import choose, draw_of
-from rlsvi.shop.model.learner import ShopLearner
+from rlsvi_shop import Event, Events, ShopSettings
+from rlsvi_shop.judging import LoggedSteps, judge, steps_of, value_of_samples
+from rlsvi_shop.model.draws import choose, draw_of
+from rlsvi_shop.model.learner import ShopLearner
 
 
 def numbered(events):

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-
 import shop_model_twin as twin
+
 from rlsvi.core.archive import ArchiveError
-from rlsvi.shop.events import Event
-from rlsvi.shop.model import learner as model
-from rlsvi.shop.model.draws import choose, draw_of, read_draws, write_draws
-from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.model.snapshots import load_learner, save_learner
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop.events import Event
+from rlsvi_shop.model import learner as model
+from rlsvi_shop.model.draws import choose, draw_of, read_draws, write_draws
+from rlsvi_shop.model.learner import ShopLearner
+from rlsvi_shop.model.snapshots import load_learner, save_learner
+from rlsvi_shop.settings import ShopSettings
 
 N, J = 6, 3
 SCALED = {"low": -1, "high": 1}

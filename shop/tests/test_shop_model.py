@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-
 import shop_model_twin as twin
+
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.model import targets
-from rlsvi.shop.model.regression import (
+from rlsvi_shop.model import targets
+from rlsvi_shop.model.regression import (
     FIRST_RIDGES,
     Noise,
     Ridges,
@@ -22,7 +22,7 @@ from rlsvi.shop.model.regression import (
     no_products,
     solve_weights,
 )
-from rlsvi.shop.model.targets import add_grams, add_masses, add_rights, sign_of, targets_of, work_row
+from rlsvi_shop.model.targets import add_grams, add_masses, add_rights, sign_of, targets_of, work_row
 
 N = 8
 RIDGES = Ridges(0.7, 2.5)

@@ -5,8 +5,9 @@ import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import postgres, postgres_url  # noqa: F401
-from rlsvi.shop import Recommender
-from rlsvi.shop.samples import with_catalogue
+
+from rlsvi_shop import Recommender
+from rlsvi_shop.samples import with_catalogue
 
 PRODUCTS = ["tea", "coffee", "cocoa", "juice", "water"]
 SCALED = {"low": 0, "high": 10}

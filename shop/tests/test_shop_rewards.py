@@ -5,16 +5,16 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
-
 from postgres_server import postgres, postgres_url  # noqa: F401
-from rlsvi.shop import Event, Events, Recommender, ShopSettings, import_events, judge
-from rlsvi.shop.follower import Follower
-from rlsvi.shop.model.draws import choose, draw_of
-from rlsvi.shop.model.learner import ENOUGH, FIRST_RIDGES, RewardStatistics, ShopLearner, limits_of
-from rlsvi.shop.model.snapshots import load_learner, save_learner
-from rlsvi.shop.model.targets import OpenVisit, VisitLog
-from rlsvi.shop.requests import Conflict, NotFound
 from test_shop_day import FILES
+
+from rlsvi_shop import Event, Events, Recommender, ShopSettings, import_events, judge
+from rlsvi_shop.follower import Follower
+from rlsvi_shop.model.draws import choose, draw_of
+from rlsvi_shop.model.learner import ENOUGH, FIRST_RIDGES, RewardStatistics, ShopLearner, limits_of
+from rlsvi_shop.model.snapshots import load_learner, save_learner
+from rlsvi_shop.model.targets import OpenVisit, VisitLog
+from rlsvi_shop.requests import Conflict, NotFound
 
 LEARNING = {"draws": 4, "history": 8}
 

@@ -4,8 +4,8 @@ from benchmarks.shop_faults import shown as faults_row
 from benchmarks.shop_load import shown as load_row
 from benchmarks.shop_service import prefill, write_markdown, write_settings
 
-from rlsvi.shop import Events, ShopSettings
-from rlsvi.shop.model.learner import ShopLearner
+from rlsvi_shop import Events, ShopSettings
+from rlsvi_shop.model.learner import ShopLearner
 
 
 def test_past_visits_are_ones_that_a_learner_learns_from(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
-from rlsvi.shop.settings import ShopSettings, database_url, sqlite_file
+from rlsvi_shop.settings import ShopSettings, database_url, sqlite_file
 
 FULL = """
 database = "sqlite:///data/shop.db"

@@ -14,7 +14,8 @@ import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import LocalServer, binaries, postgres, postgres_url  # noqa: F401
-from rlsvi.shop.events import CATALOGUE, Event, Events, InDoubt, StoreError, _select_visits
+
+from rlsvi_shop.events import CATALOGUE, Event, Events, InDoubt, StoreError, _select_visits
 
 MANY_EVENTS = [Event("recommended", f"v{i}", "p" * 200) for i in range(2000)]
 
@@ -96,8 +97,8 @@ def test_a_small_disk_is_full(small_disk):
 
 AS_USER = """
 import os, pwd, sys
-from rlsvi.shop.events import Event
-from rlsvi.shop.events import Events, StoreError
+from rlsvi_shop.events import Event
+from rlsvi_shop.events import Events, StoreError
 if os.geteuid() == 0:
     nobody = pwd.getpwnam("nobody")
     Events(sys.argv[2]).close()  # loads the rest, which the user may not be able to read
@@ -193,7 +194,7 @@ def test_another_program_keeps_the_file_locked(events, path):
 def test_a_writer_that_keeps_its_turn(events, path, monkeypatch):
     fcntl = pytest.importorskip("fcntl", reason="there are no such locks here")
     append(events, Event("closed", "v"))
-    monkeypatch.setattr("rlsvi.shop.events.PATIENCE", 0.05)
+    monkeypatch.setattr("rlsvi_shop.events.PATIENCE", 0.05)
     with open(f"{path}.writing", "rb") as queue:
         fcntl.flock(queue, fcntl.LOCK_EX)
         for call in (lambda: append(events, Event("closed", "w")), lambda: Events(f"sqlite:///{path}")):
@@ -306,7 +307,7 @@ def test_a_learner_without_a_server(own_server):
 
 
 def test_a_writer_that_keeps_its_turn_too_long(postgres_url, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("rlsvi.shop.events.PATIENCE", 1.0)
+    monkeypatch.setattr("rlsvi_shop.events.PATIENCE", 1.0)
     with Events(postgres_url) as events, Events(postgres_url) as other:
         with events.writing() as writer:
             writer.append([Event("closed", "v")])
@@ -354,8 +355,9 @@ def test_text_that_postgresql_cannot_hold(postgres_url):  # noqa: F811
     ids=["in doubt", "away"],
 )
 def test_a_client_is_told_what_became_of_its_request(path, monkeypatch, error, words):
-    from rlsvi.shop import Recommender
     from serving import serving
+
+    from rlsvi_shop import Recommender
 
     def lost(cursor):
         raise error

@@ -3,11 +3,11 @@
 import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
-from rlsvi.shop import Event, Events, Recommender, judge
-from rlsvi.shop.exchange import export_events, import_events
-from rlsvi.shop.follower import Follower
-from rlsvi.shop.model.targets import NEVER
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop import Event, Events, Recommender, judge
+from rlsvi_shop.exchange import export_events, import_events
+from rlsvi_shop.follower import Follower
+from rlsvi_shop.model.targets import NEVER
+from rlsvi_shop.settings import ShopSettings
 
 
 def settings(folder, unanswered, file="shop.db"):

@@ -7,7 +7,7 @@
 Importing it is cheap: its parts are loaded on first use.
 """
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from typing import TYPE_CHECKING
 
 from rlsvi._lazy import lazy_exports
@@ -15,7 +15,7 @@ from rlsvi._lazy import lazy_exports
 __version__ = "0.3.0.dev0"
 
 if TYPE_CHECKING:
-    from rlsvi import bases, callbacks, envs, mdp, paper, problems, shop, simulate, tetris, theory
+    from rlsvi import bases, callbacks, envs, mdp, problems, simulate
     from rlsvi.agents import *
     from rlsvi.agents.finite.rlsvi import evidence
     from rlsvi.core.regression import Posterior

@@ -127,7 +127,7 @@ TABULAR = {
     "myopic": partial(rlsvi.OptimalPolicy, myopic=True),
     "psrl": partial(rlsvi.PSRL),
     "psrl-normal": partial(rlsvi.PSRL, reward_noise=0.5),
-    "gaussian-psrl": partial(rlsvi.GaussianPSRL),
+    "gaussian-psrl": partial(rlsvi_paper.agents.GaussianPSRL),
     "ucrl2": partial(rlsvi.UCRL2, scale=0.1),
     "ucbvi": partial(rlsvi.UCBVI, scale=0.1),
     "ucbvi-bernstein": partial(rlsvi.UCBVI, bonus="bernstein", scale=0.1),

@@ -40,7 +40,7 @@ def weights_of(agent):
         return {"counts": learner.mind.counts} | {name: plan.p for name, plan in plans.items()}
     if isinstance(agent, rlsvi.OptimalPolicy):
         return {"values": learner.mind.Q}
-    if isinstance(agent, rlsvi.PSRL | rlsvi.GaussianPSRL | rlsvi.UCRL2 | rlsvi.UCBVI | rlsvi.LSVIUCB):
+    if isinstance(agent, rlsvi.PSRL | rlsvi_paper.agents.GaussianPSRL | rlsvi.UCRL2 | rlsvi.UCBVI | rlsvi.LSVIUCB):
         return tabular_weights(agent, learner.mind, plans)
     mind = learner.mind
     memory, alive = mind.memory, mind.memory.alive[..., None]

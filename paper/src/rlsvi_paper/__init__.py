@@ -9,10 +9,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import gymnasium
+
 from rlsvi.core.checks import instead, shown
 
 if TYPE_CHECKING:
-    from rlsvi.paper.figure import Figure
+    from rlsvi_paper.figure import Figure
+
+for _id, _settings in {
+    "rlsvi/Tetris-v0": {},
+    "rlsvi/MiniTetris-v0": {"height": 4, "width": 10, "pieces": "SZ"},
+}.items():
+    if _id not in gymnasium.registry:
+        gymnasium.register(_id, "rlsvi_paper.tetris.environment:TetrisEnv", kwargs=_settings)
 
 _TOPICS = ("chain", "tetris", "recommendation", "extensions", "descendants", "theory")  # the order of folders
 
@@ -49,14 +58,14 @@ def figure_called(name: str) -> "Figure":
 
     Examples
     --------
-    >>> import rlsvi.paper
-    >>> rlsvi.paper.figure_called("chain-regret").name
+    >>> import rlsvi_paper
+    >>> rlsvi_paper.figure_called("chain-regret").name
     'chain-regret'
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be the name of a figure, got {shown(name)}")
     for topic, figures in TOPICS.items():
         if name in figures:
-            found: Figure = import_module(f"rlsvi.paper.{topic}.{name.replace('-', '_')}").FIGURE
+            found: Figure = import_module(f"rlsvi_paper.{topic}.{name.replace('-', '_')}").FIGURE
             return found
     raise ValueError(f"unknown figure {shown(name)}: {instead(name, FIGURES, '`rlsvi list` shows all')}")

@@ -17,8 +17,8 @@ MOST_SHARE, .5 : "most", and what is said not to succeed: at least, or at most, 
 Words that speak of no amount, such as "gracefully", have a criterion of their own, which says what it asks for.
 """
 
-from rlsvi.paper.claim import Verdict, between
 from rlsvi.study.statistics import Interval
+from rlsvi_paper.claim import Verdict, between
 
 ABOUT = SIGNIFICANT = 1.1
 MUCH_FACTOR = 2.0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rlsvi.core.checks import hint, whole
-from rlsvi.paper.claim import Claim, Outcome, Verdict, claims_in
 from rlsvi.study.job import Job
+from rlsvi_paper.claim import Claim, Outcome, Verdict, claims_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -20,10 +20,10 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.files import write_file
-from rlsvi.paper import FIGURES, figure_called
-from rlsvi.paper.claim import Claim, Outcome, Verdict
-from rlsvi.paper.figure import Figure
 from rlsvi.study.job import sources_of
+from rlsvi_paper import FIGURES, figure_called
+from rlsvi_paper.claim import Claim, Outcome, Verdict
+from rlsvi_paper.figure import Figure
 
 LARGE_TABLE = 20_000  # rows, beyond which single precision is kept: such tables are of curves
 PICTURES = ("svg", "png")

@@ -16,15 +16,15 @@ import polars as pl
 import rlsvi
 from rlsvi.core.checks import positive
 from rlsvi.core.machine import cores
-from rlsvi.paper import figure_called
-from rlsvi.paper.claim import Claim, Outcome, Verdict
-from rlsvi.paper.figure import FEWEST_SEEDS, Figure
-from rlsvi.paper.folder import add_to_entry, read_table, settle, write_table
 from rlsvi.study.executors import Executor
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import compute
+from rlsvi_paper import figure_called
+from rlsvi_paper.claim import Claim, Outcome, Verdict
+from rlsvi_paper.figure import FEWEST_SEEDS, Figure
+from rlsvi_paper.folder import add_to_entry, read_table, settle, write_table
 
 FORMAT = 2
 AUTO = "auto"  # as many seeds as decide the claims

@@ -1,21 +1,21 @@
 """A shop that learns what to recommend: RLSVI for many customers at once, kept in a database."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from rlsvi._lazy import lazy_exports
+from rlsvi_shop.events import Event, Events, StoreError
+from rlsvi_shop.recommender import Recommender
+from rlsvi_shop.settings import ShopSettings
 
-try:
-    from rlsvi.shop.events import Event, Events, StoreError
-    from rlsvi.shop.recommender import Recommender
-    from rlsvi.shop.settings import ShopSettings
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] not in ("pydantic", "sqlalchemy"):
-        raise
-    needs = f'a shop needs {error.name}: pip install ".[serve]" in a clone of rlsvi'
-    raise ModuleNotFoundError(needs, name=error.name) from None
+if TYPE_CHECKING:
+    from rlsvi_shop.exchange import events_frame, export_events, import_events
+    from rlsvi_shop.judging import judge
 
-if TYPE_CHECKING:  # what a server does without
-    from rlsvi.shop.exchange import events_frame, export_events, import_events
-    from rlsvi.shop.judging import judge
+LATER = {"events_frame": "exchange", "export_events": "exchange", "import_events": "exchange", "judge": "judging"}
+__all__ = ["Event", "Events", "Recommender", "ShopSettings", "StoreError", *LATER]
 
-__getattr__, __dir__, __all__ = lazy_exports(__name__)
+
+def __getattr__(name: str) -> Any:  # what a server does without is loaded on first use
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{LATER[name]}"), name)

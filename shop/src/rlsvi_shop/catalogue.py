@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rlsvi.shop.events import Event
-from rlsvi.shop.requests import NotFound, ProductRequest, check_features, text_of
-from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.tables import TableReader, name_parser
+from rlsvi_shop.events import Event
+from rlsvi_shop.requests import NotFound, ProductRequest, check_features, text_of
+from rlsvi_shop.settings import ShopSettings
+from rlsvi_shop.tables import TableReader, name_parser
 
 
 def additions(

@@ -12,7 +12,7 @@ from rlsvi.cli.errors import report_errors
 from rlsvi.core.files import file_instead
 
 if TYPE_CHECKING:
-    from rlsvi.shop.settings import ShopSettings
+    from rlsvi_shop.settings import ShopSettings
 
 ShopFile = Annotated[Path, typer.Argument(metavar="SHOP.TOML", help="The file of the shop's settings.")]
 AsJSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -53,7 +53,7 @@ def serve(
     with report_errors(lambda: "all that was acknowledged is stored"):
         settings = shop_settings(file)
         variable, host = settings.serve.token_variable, settings.serve.host
-        from rlsvi.shop.service.guard import check_token
+        from rlsvi_shop.service.guard import check_token
 
         token = os.environ.get(variable)
         if token:
@@ -64,7 +64,7 @@ def serve(
                 f"{SHORTEST_TOKEN} characters that nobody can guess, such as by\n"
                 f'export {variable}=$(python -c "import secrets; print(secrets.token_urlsafe())")'
             )
-        from rlsvi.shop.service.processes import load_products, log_as, run, stop_on_signal
+        from rlsvi_shop.service.processes import load_products, log_as, run, stop_on_signal
 
         log_as("parent")
         load_products(settings)
@@ -78,8 +78,8 @@ def learn_shop(file: ShopFile) -> None:
     """
     with report_errors(lambda: "what was learned is kept"):
         settings = shop_settings(file)
-        from rlsvi.shop.follower import learn
-        from rlsvi.shop.service.processes import log_as, stop_on_signal
+        from rlsvi_shop.follower import learn
+        from rlsvi_shop.service.processes import log_as, stop_on_signal
 
         log_as("learner")
         learn(settings, stop_on_signal())
@@ -103,7 +103,7 @@ def judge_shop(
     """
     with report_errors(lambda: "there is no result"):
         settings = shop_settings(file)
-        from rlsvi.shop.judging import judge
+        from rlsvi_shop.judging import judge
 
         value = judge(settings, level=level)
         plain = {  # as JSON can hold it: an end that is not known, or not finite, is None
@@ -141,8 +141,8 @@ def simulate_shop(
             _new(file, products, slots, seed)
             return
         settings = shop_settings(file)
-        from rlsvi.shop.service.customers import Customers, summary
-        from rlsvi.shop.service.processes import url_of
+        from rlsvi_shop.service.customers import Customers, summary
+        from rlsvi_shop.service.processes import url_of
 
         where = url or url_of(settings.serve.host, settings.serve.port)
         token = os.environ.get(settings.serve.token_variable)
@@ -154,7 +154,7 @@ def simulate_shop(
 def _new(file: Path, products: int, slots: int, seed: int) -> None:
     """Write the settings of a new shop and its products, if there is no such shop yet."""
     from rlsvi.core.files import PRIVATE, check_folder, write_file
-    from rlsvi.shop.service.customers import references
+    from rlsvi_shop.service.customers import references
 
     if slots > products:
         raise ValueError(f"slots must be at most products = {products}, got {slots}: no product is shown twice")
@@ -181,7 +181,7 @@ def export_events(
     """
     with report_errors(lambda: "no file was written"):
         settings = shop_settings(file)
-        from rlsvi.shop import Events, exchange
+        from rlsvi_shop import Events, exchange
 
         with Events(settings.database, sync=settings.sync, create=False) as events:
             print(f"wrote {exchange.export_events(events, out)} events to {out}")
@@ -201,7 +201,7 @@ def import_events(
     """
     with report_errors(lambda: "nothing was imported"):
         settings = shop_settings(file)
-        from rlsvi.shop import Events, exchange
+        from rlsvi_shop import Events, exchange
 
         with Events(settings.database, sync=settings.sync) as events:
             print(f"imported {table}: {exchange.import_events(events, settings, table)}")
@@ -210,7 +210,7 @@ def import_events(
 def shop_settings(file: Path) -> "ShopSettings":
     """Return the settings in a file, or say what has to be installed to read them."""
     try:
-        from rlsvi.shop.settings import ShopSettings
+        from rlsvi_shop.settings import ShopSettings
     except ImportError as error:
         raise RuntimeError(str(error)) from None  # it says what to install
     if not file.exists():
@@ -219,6 +219,3 @@ def shop_settings(file: Path) -> "ShopSettings":
         )
         raise FileNotFoundError(f"there is no file {file}: {remedy}")
     return ShopSettings.from_toml(file)
-
-
-COMMANDS = (serve, simulate_shop, export_events, import_events, judge_shop, learn_shop)

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.files import PRIVATE, fcntl, lock
-from rlsvi.shop.requests import RequestError, check_type, list_of
-from rlsvi.shop.settings import database_url, sqlite_file
+from rlsvi_shop.requests import RequestError, check_type, list_of
+from rlsvi_shop.settings import database_url, sqlite_file
 
 Kind = Literal["added", "removed", "recommended", "answered", "closed"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -60,7 +60,7 @@ class Event(NamedTuple):
 
     Examples
     --------
-    >>> from rlsvi.shop import Event
+    >>> from rlsvi_shop import Event
     >>> Event(kind="answered", visit="ann", product="tea", reward=1.0).slot is None
     True
     """
@@ -207,7 +207,7 @@ class StoreError(RuntimeError):
 
     Examples
     --------
-    >>> from rlsvi.shop import Recommender, StoreError
+    >>> from rlsvi_shop import Recommender, StoreError
     >>> try:
     ...     shop = Recommender(database="sqlite:////nowhere/shop.db")
     ... except StoreError:
@@ -619,7 +619,7 @@ class Events:
 
     Examples
     --------
-    >>> from rlsvi.shop import Events, Recommender
+    >>> from rlsvi_shop import Events, Recommender
     >>> shop = Recommender(database="sqlite:///shop.db")
     >>> shop.add("tea")
     >>> shop.stop()
@@ -790,7 +790,7 @@ class Events:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Context manager of a connection for SELECTs from the tables of `rlsvi.shop.events`, for statistics."""
+        """Context manager of a connection for SELECTs from the tables of `rlsvi_shop.events`, for statistics."""
         with self._plain_errors("read"), self._database.engine.connect() as connection:
             yield connection
 

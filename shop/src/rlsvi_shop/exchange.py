@@ -12,13 +12,13 @@ from rlsvi.core.archive import path_of
 from rlsvi.core.checks import hint, one_of
 from rlsvi.core.checks import whole as whole_number
 from rlsvi.core.files import PRIVATE, check_folder, whole_file
-from rlsvi.shop import tables
-from rlsvi.shop.catalogue import missing_products, products_of_file
-from rlsvi.shop.events import KINDS, LARGEST_COUNT, Event, Events, row_of
-from rlsvi.shop.events import events as events_table
-from rlsvi.shop.requests import check_type
-from rlsvi.shop.settings import RewardSettings, ShopSettings
-from rlsvi.shop.tables import TableReader, name_parser, names_parser
+from rlsvi_shop import tables
+from rlsvi_shop.catalogue import missing_products, products_of_file
+from rlsvi_shop.events import KINDS, LARGEST_COUNT, Event, Events, row_of
+from rlsvi_shop.events import events as events_table
+from rlsvi_shop.requests import check_type
+from rlsvi_shop.settings import RewardSettings, ShopSettings
+from rlsvi_shop.tables import TableReader, name_parser, names_parser
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +50,7 @@ def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
 
     Examples
     --------
-    >>> from rlsvi.shop import Events, events_frame
+    >>> from rlsvi_shop import Events, events_frame
     >>> events = Events("sqlite:///shop.db")
     >>> events_frame(events).height
     0
@@ -95,7 +95,7 @@ def export_events(events: Events, path: str | Path) -> int:
 
     Examples
     --------
-    >>> from rlsvi.shop import Events, export_events
+    >>> from rlsvi_shop import Events, export_events
     >>> events = Events("sqlite:///shop.db")
     >>> export_events(events, "events.csv")
     0
@@ -180,7 +180,7 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
     Examples
     --------
     >>> import polars
-    >>> from rlsvi.shop import Events, ShopSettings, import_events
+    >>> from rlsvi_shop import Events, ShopSettings, import_events
     >>> settings = ShopSettings(database="sqlite:///shop.db")
     >>> events = Events(settings.database)
     >>> clicks = polars.DataFrame({"visit": ["ann", "bob"], "product": ["tea", "tea"], "reward": [1.0, 0.0]})

@@ -10,12 +10,12 @@ from typing import Any, Self
 
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.events import Event, Events, StoreError
-from rlsvi.shop.model.draws import Draws, DrawsFileError, write_draws
-from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.model.snapshots import load_learner, save_learner
-from rlsvi.shop.samples import SampleFile
-from rlsvi.shop.settings import ShopSettings, fingerprint
+from rlsvi_shop.events import Event, Events, StoreError
+from rlsvi_shop.model.draws import Draws, DrawsFileError, write_draws
+from rlsvi_shop.model.learner import ShopLearner
+from rlsvi_shop.model.snapshots import load_learner, save_learner
+from rlsvi_shop.samples import SampleFile
+from rlsvi_shop.settings import ShopSettings, fingerprint
 
 CHUNK = 10_000  # events that are read at once
 CLOSED = 500  # visits that are closed in one transaction
@@ -24,7 +24,7 @@ LEAST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # the least seconds between two steps, a
 SNAPSHOT = 120.0  # the least seconds between two snapshots
 LAG = 60.0  # seconds that new samples may take
 FAILURES = (StoreError, OSError, FactorError)  # of the database, the disk, the numbers: they may pass
-log = logging.getLogger("rlsvi.shop")
+log = logging.getLogger("rlsvi_shop")
 
 
 def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = None) -> None:

@@ -15,12 +15,12 @@ from rlsvi.core.checks import shown
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.interval import Interval
 from rlsvi.offline.value import ROBUST, WEIGHTED
-from rlsvi.shop.catalogue import with_features
-from rlsvi.shop.events import Event, Events, row_of
-from rlsvi.shop.model.draws import Draws, best_by_sample, customer_row
-from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.requests import check_type, list_of
-from rlsvi.shop.settings import RewardSettings, ShopSettings
+from rlsvi_shop.catalogue import with_features
+from rlsvi_shop.events import Event, Events, row_of
+from rlsvi_shop.model.draws import Draws, best_by_sample, customer_row
+from rlsvi_shop.model.learner import ShopLearner
+from rlsvi_shop.requests import check_type, list_of
+from rlsvi_shop.settings import RewardSettings, ShopSettings
 
 AT_ONCE = 20_000  # events that are read at once
 
@@ -93,7 +93,7 @@ def judge(
     Examples
     --------
     >>> import polars
-    >>> from rlsvi.shop import Events, ShopSettings, import_events, judge
+    >>> from rlsvi_shop import Events, ShopSettings, import_events, judge
     >>> settings = ShopSettings(database="sqlite:///shop.db", slots=1)
     >>> products = ["tea", "coffee"] * 100
     >>> clicks = {"visit": range(200), "product": products, "reward": [1.0, 0.0] * 100, "propensity": 0.5}

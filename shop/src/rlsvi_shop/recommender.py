@@ -13,11 +13,11 @@ import numpy as np
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Bools
-from rlsvi.shop.catalogue import additions, removal
-from rlsvi.shop.events import Event, Events, StoreError, Writer
-from rlsvi.shop.follower import SNAPSHOT, Follower, is_behind
-from rlsvi.shop.model.draws import Draws, choose, draw_of, order_of
-from rlsvi.shop.requests import (
+from rlsvi_shop.catalogue import additions, removal
+from rlsvi_shop.events import Event, Events, StoreError, Writer
+from rlsvi_shop.follower import SNAPSHOT, Follower, is_behind
+from rlsvi_shop.model.draws import Draws, choose, draw_of, order_of
+from rlsvi_shop.requests import (
     Close,
     Conflict,
     Feedback,
@@ -35,15 +35,15 @@ from rlsvi.shop.requests import (
     plain,
     text_of,
 )
-from rlsvi.shop.samples import SampleFile, ServedDraws, first_samples, sample_of, with_catalogue
-from rlsvi.shop.settings import LearningSettings, ShopSettings, settings_of
+from rlsvi_shop.samples import SampleFile, ServedDraws, first_samples, sample_of, with_catalogue
+from rlsvi_shop.settings import LearningSettings, ShopSettings, settings_of
 
 Id = str | int
 LATE_SECONDS = 120.0  # seconds without a step after which the learner is late
 MOST_FAILURES = 3  # failures of the learner in a row
 REFUSED = 10.0  # seconds after a transaction failed in which the shop counts as one that cannot store
 WRITTEN = 1.0  # seconds after a transaction in which no other one is needed to know that writing is possible
-log = logging.getLogger("rlsvi.shop")
+log = logging.getLogger("rlsvi_shop")
 
 
 class Recommender:
@@ -69,7 +69,7 @@ class Recommender:
 
     Examples
     --------
-    >>> from rlsvi.shop import Recommender
+    >>> from rlsvi_shop import Recommender
     >>> shop = Recommender(database="sqlite:///shop.db", slots=2)
     >>> shop.add_all({"tea": None, "coffee": None, "cocoa": None})
     >>> product = shop.recommend("ann")

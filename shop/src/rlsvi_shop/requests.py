@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rlsvi.core.checks import shown
-from rlsvi.shop.features import Encoder
+from rlsvi_shop.features import Encoder
 
 LONGEST_NAME = 200  # characters of a name
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=LONGEST_NAME, pattern=r"^(?:[^\p{C}\p{Z}]| )+$")]

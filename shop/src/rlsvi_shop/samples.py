@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.core.files import PRIVATE, write_file
-from rlsvi.shop.events import Event, Events
-from rlsvi.shop.features import Encoder
-from rlsvi.shop.model.draws import Draws, DrawsFileError, read_draws, with_products
-from rlsvi.shop.model.regression import Sizes
-from rlsvi.shop.settings import ShopSettings, schema
+from rlsvi_shop.events import Event, Events
+from rlsvi_shop.features import Encoder
+from rlsvi_shop.model.draws import Draws, DrawsFileError, read_draws, with_products
+from rlsvi_shop.model.regression import Sizes
+from rlsvi_shop.settings import ShopSettings, schema
 
 NONE = Encoder({})
-log = logging.getLogger("rlsvi.shop")
+log = logging.getLogger("rlsvi_shop")
 
 
 class ServedDraws(NamedTuple):

@@ -10,7 +10,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from rlsvi.core.checks import instead, shown
-from rlsvi.shop.features import FROZEN, Encoder, Number, Whole
+from rlsvi_shop.features import FROZEN, Encoder, Number, Whole
 
 
 def _without_null(text: str) -> str:
@@ -157,7 +157,7 @@ class ShopSettings(BaseModel):
 
     Examples
     --------
-    >>> from rlsvi.shop import ShopSettings
+    >>> from rlsvi_shop import ShopSettings
     >>> settings = ShopSettings(slots=3, customer={"age": {"low": 0, "high": 100}})
     >>> settings.customer.width
     1

@@ -13,9 +13,9 @@ import numpy as np
 
 from rlsvi.core.checks import fits, hint, shown
 from rlsvi.core.files import file_instead
-from rlsvi.shop.features import Encoder, NumberFeature
-from rlsvi.shop.requests import Ids, text_of
-from rlsvi.shop.settings import RewardSettings
+from rlsvi_shop.features import Encoder, NumberFeature
+from rlsvi_shop.requests import Ids, text_of
+from rlsvi_shop.settings import RewardSettings
 
 if TYPE_CHECKING:
     import polars as pl

@@ -2,8 +2,8 @@
 
 import sys
 
-from rlsvi.shop import Recommender, ShopSettings
-from rlsvi.shop.follower import Follower
+from rlsvi_shop import Recommender, ShopSettings
+from rlsvi_shop.follower import Follower
 
 settings = ShopSettings(
     database=f"sqlite:///{sys.argv[1]}/shop.db",

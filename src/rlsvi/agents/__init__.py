@@ -7,8 +7,6 @@ from rlsvi.agents.default import agent_for
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
 from rlsvi.agents.files import load
 from rlsvi.agents.finite.bootstrap import BootstrapRLSVI
-from rlsvi.agents.finite.bounded_target import BoundedTargetRLSVI
-from rlsvi.agents.finite.concurrent import learn_concurrently
 from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
@@ -19,13 +17,10 @@ from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.stationary import StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
-from rlsvi.agents.tabular.gaussian_psrl import GaussianPSRL
-from rlsvi.agents.tabular.homogeneous_rlsvi import HomogeneousRLSVI
 from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB
 from rlsvi.agents.tabular.optimistic_psrl import OptimisticPSRL
 from rlsvi.agents.tabular.psrl import PSRL
 from rlsvi.agents.tabular.ucbvi import UCBVI
 from rlsvi.agents.tabular.ucrl2 import UCRL2
-from rlsvi.agents.tabular.worst_case_rlsvi import WorstCaseRLSVI
 from rlsvi.agents.thompson_sampling import ThompsonSampling
 from rlsvi.core.regression import ByEvidence, InverseGamma

@@ -11,7 +11,6 @@ from rlsvi.bases.polynomial import Polynomial
 from rlsvi.bases.radial import Radial
 from rlsvi.bases.recommendation import Recommendation
 from rlsvi.bases.tabular import Tabular
-from rlsvi.bases.tetris import Tetris
 from rlsvi.bases.tiles import Tiles
 from rlsvi.bases.waves import Waves
 
@@ -32,7 +31,6 @@ __all__ = [
     "RowBasis",
     "StateFeatures",
     "Tabular",
-    "Tetris",
     "Tiles",
     "Transformer",
     "Waves",

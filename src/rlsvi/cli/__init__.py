@@ -2,8 +2,10 @@
 
 import inspect
 import json
+import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from shutil import get_terminal_size
 from typing import Annotated, Any, Literal
@@ -14,10 +16,17 @@ from typer.core import TyperGroup
 from rlsvi.cli.errors import quiet_pipes, report_errors
 from rlsvi.cli.names import ANY_ENVIRONMENT, agents, problems
 from rlsvi.core.checks import instead
-from rlsvi.paper import FIGURES
 
 # Panels, unless the terminal is so narrow that the names of options would be cut off in them.
 PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >= 60 else None
+
+
+OF_OTHER_HOUSES = {
+    **dict.fromkeys(("bsuite", "paper", "report", "tetris"), "paper"),
+    **dict.fromkeys(
+        ("serve", "learn-shop", "judge-shop", "simulate-shop", "export-events", "import-events"), "shop"
+    ),
+}
 
 
 class Commands(TyperGroup):
@@ -26,6 +35,11 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the arguments begin with."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            if house := OF_OTHER_HOUSES.get(args[0]):
+                ctx.fail(
+                    f"{args[0]} is a command of the package rlsvi-{house}, which is not installed: "
+                    f"pip install ./{house} in a clone of rlsvi"
+                )
             ctx.fail(f"there is no command {args[0]}: {instead(args[0], self.commands)}")
         return super().resolve_command(ctx, args)
 
@@ -48,16 +62,27 @@ FIRST_COMMANDS = (
 
 
 def commands() -> dict[str, tuple[Callable[..., None], Any]]:
-    """Return the commands, and their classes if they have one: what the files of this folder offer.
+    """Return the commands, and their classes if they have one: what the files of this folder and other packages offer.
 
     A file offers the function that has its name, or those that it lists as COMMANDS. A folder offers none, and is
-    not imported: the tour loads much. In the help, the commands in FIRST_COMMANDS come first.
+    not imported: the tour loads much. Other packages offer functions as entry points of the group rlsvi.commands.
+    In the help, the commands in FIRST_COMMANDS come first.
     """
     found = {}
     for module in (import_module(f"{__name__}.{it.name}") for it in iter_modules(__path__) if not it.ispkg):
         of_its_name = getattr(module, module.__name__.rpartition(".")[2], None)
         for command in getattr(module, "COMMANDS", (of_its_name,) if inspect.isfunction(of_its_name) else ()):
-            found[command.__name__] = command, getattr(module, "COMMAND_CLASS", None)
+            found[command.__name__] = command, None
+    for entry in sorted(entry_points(group="rlsvi.commands")):
+        try:
+            command = entry.load()
+        except Exception as error:  # of any kind: it is code of others
+            package = entry.dist.name if entry.dist else entry.value
+            print(
+                f"warning: {package} offers the command {entry.name}, which is skipped: {error}", file=sys.stderr
+            )
+            continue
+        found.setdefault(entry.name, (command, getattr(command, "command_class", None)))
     ordered = [
         *(name for name in FIRST_COMMANDS if name in found),
         *(name for name in found if name not in FIRST_COMMANDS),
@@ -97,15 +122,17 @@ def main() -> None:
 
 @app.command("list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
-    """List the agents, problems and figures there are.
+    """List the agents and problems there are, and the figures if the package rlsvi-paper is installed.
 
-    Agents of other packages are listed too, if these offer them by entry points of the group rlsvi.agents.
+    Agents of other packages are listed too, if these offer them by entry points of the group rlsvi.agents. An entry
+    point of the group rlsvi.lists adds a list of its own: a dictionary of names and what they mean.
 
     Example: rlsvi list --json
     """
     tasks = {name: f"{what}; {', '.join(takes)}" for name, (what, takes) in problems().items()}
-    listed = {"agents": agents(), "problems": tasks | {"ENV-v0": ANY_ENVIRONMENT}, "figures": FIGURES}
+    listed = {"agents": agents(), "problems": tasks | {"ENV-v0": ANY_ENVIRONMENT}}
     with report_errors(lambda: "not all was listed"):
+        listed |= {entry.name: entry.load() for entry in entry_points(group="rlsvi.lists")}
         if as_json:
             print(json.dumps(listed, indent=1))
             return

@@ -1,13 +1,12 @@
-"""`rlsvi watch`: a saved agent in its environment; Tetris in the terminal or as an animation."""
+"""`rlsvi watch`: a saved agent in its environment, in a window, in the terminal or as an animation."""
 
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,10 +15,6 @@ from rlsvi.cli.errors import report_errors
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.envs.description import Made
 from rlsvi.progress import bar
-
-if TYPE_CHECKING:
-    from rlsvi.agents.stationary import StationaryAgent
-
 
 # ---- A saved agent in its environment: in a window, in the terminal, or as an animation in a file ----------
 
@@ -149,13 +144,10 @@ def write_film(frames: list[Any], speed: float, path: Path) -> None:
     print(f"animation: {path}", file=sys.stderr)
 
 
-_tetris = partial(typer.Option, rich_help_panel="Tetris")
-
-
 def watch(
-    what: Annotated[str, typer.Argument(help="The file of a saved agent; or tetris, to train one first.")],
+    what: Annotated[str, typer.Argument(help="The file of a saved agent.")],
     gif: Annotated[Path | None, typer.Option(help="Save an animation to this file instead of showing it.")] = None,
-    episodes: Annotated[int, typer.Option(min=1, help="Episodes to show. Tetris is always one game.")] = 1,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to show.")] = 1,
     steps: Annotated[int, typer.Option(min=1, help="Stop after this many steps.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 0,
     speed: Annotated[float | None, typer.Option(min=0, help="Steps per second; 0: as fast as possible.")] = None,
@@ -163,13 +155,6 @@ def watch(
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,
     modules: ImportOption = None,
-    games: Annotated[int, _tetris(min=1, help="Games to learn from, if an agent is trained first.")] = 150,
-    height: Annotated[int | None, _tetris(help="Rows.", show_default="20, or the file's")] = None,
-    width: Annotated[int | None, _tetris(help="Columns.", show_default="10, or the file's")] = None,
-    pieces: Annotated[str | None, _tetris(help="Pieces.", show_default="IOTSZJL, or the file's")] = None,
-    game_over: Annotated[str | None, _tetris(help="When a game ends: 'top row' (default) or overflow.")] = None,
-    pieces_limit: Annotated[int, _tetris(min=1, help="Stop after this many pieces.")] = 300,
-    save: Annotated[Path | None, _tetris(help="Save the agent that was trained to this file.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bars.")] = False,
 ) -> None:
     """Watch a saved agent play on its posterior mean, without exploring. Ctrl-C ends it.
@@ -177,96 +162,16 @@ def watch(
     The agent plays in a window where the environment can open one, otherwise in the terminal, or into a file with
     --gif. Its file remembers the environment. An environment of a third party is made only if you name it again
     with --env, because that imports its code. Most environments of Gymnasium draw with pygame, which `pip install
-    "gymnasium[classic-control]"` installs; Tetris needs nothing more.
-
-    `tetris` trains stationary RLSVI first and then shows how it plays. On the usual board it removes about 50 rows
-    a game after learning from 50 games, about 1000 after 100 games, and several thousand after 150. Keep the agent
-    with --save. A saved agent plays by the rules it has learned with, which are in its file; other rules are
-    refused.
+    "gymnasium[classic-control]"` installs.
 
     Example: rlsvi watch cartpole.rlsvi --gif cartpole.gif
-
-    Example: rlsvi watch tetris --games 150 --save player.rlsvi
-
-    Example: rlsvi watch player.rlsvi --speed 20 --gif game.gif
     """
-    with report_errors(lambda: "the game was not finished"):
-        check_folder(gif, save)
-        asked = {"height": height, "width": width, "pieces": pieces, "game_over": game_over}
-        given = {name: value for name, value in asked.items() if value is not None}
-        agent: Any
-        board: dict[str, Any] | None
-        if what == "tetris":
-            agent, board = _trained(games, seed, given, not quiet)
-            if save is not None:
-                agent.save(save)
-                print(f"agent: {save}", file=sys.stderr)
-        elif save is not None:
-            raise ValueError("--save goes with tetris, which trains an agent; this agent is in a file already")
-        else:
-            agent = loaded(Path(what), modules, ("tetris",))
-            board = _rules_learned(what, agent, given) if _plays_tetris(agent) else None
-        if board is None:
-            if given:
-                raise ValueError(f"{what} does not play Tetris: leave {_options(given)} out")
-            made = remembered(Path(what), agent, env, env_arg, max_episode_steps)
-        else:
-            made, episodes, steps = Made("rlsvi/Tetris-v0", board), 1, pieces_limit
+    with report_errors(lambda: "the episode was not finished"):
+        check_folder(gif)
+        agent = loaded(Path(what), modules)
+        made = remembered(Path(what), agent, env, env_arg, max_episode_steps)
 
         def words(total: float, count: int, state: str) -> str:
-            if board is None:
-                return f"return {total:.6g} in {count} steps; the episode {state}"
-            rule = board["game_over"]
-            return f"{total:.0f} rows removed with {count} pieces; the game {state} (game over: {rule})"
+            return f"return {total:.6g} in {count} steps; the episode {state}"
 
         print(show(agent, made, seed, episodes, steps, speed, gif, not quiet, words))
-
-
-def _plays_tetris(agent: Any) -> bool:
-    """Whether it is one of the agents that learn Tetris by its own features."""
-    from rlsvi.agents.stationary import StationaryAgent
-    from rlsvi.bases import Tetris
-
-    return isinstance(agent, StationaryAgent) and isinstance(agent.basis, Tetris)
-
-
-def _trained(games: int, seed: int, given: dict[str, Any], progress: bool) -> tuple[Any, dict[str, Any]]:
-    """An agent that has learned so many games, and its rules."""
-    from rlsvi.tetris import level, rules
-
-    by = rules(**rules(**given).setting)  # checked before more is loaded
-    from rlsvi import StationaryRLSVI
-    from rlsvi.bases import Tetris
-    from rlsvi.simulate.tetris import simulate_tetris
-
-    agent = StationaryRLSVI(basis=Tetris(), form="afterstate", gamma=0.99, seed=seed)
-    with bar(games, "games", progress) as advance:
-        learned = simulate_tetris(agent, by, games, advance=advance)
-    last = min(games, 10)
-    if progress:
-        reached = level(learned.rows[-last:], by.game_over)
-        print(f"rows removed per game in the last {last} of {games} games: {reached}", file=sys.stderr)
-    return agent, by.setting
-
-
-def _rules_learned(path: str, agent: "StationaryAgent", given: dict[str, Any]) -> dict[str, Any]:
-    """The rules that a saved agent has learned by, if they are those given on the command line."""
-    from rlsvi.simulate.tetris import learner_for
-    from rlsvi.tetris import rules
-
-    known = agent.setting
-    board = rules(**{**known, **given}).setting
-    if other := [name for name in known if known[name] != board[name]]:
-        learned = ", ".join(f"{name} {known[name]!r}" for name in other)
-        raise ValueError(f"{path} has learned with {learned}: leave {_options(other)} out")
-    if missing := [name for name in board if name not in known and name not in given]:
-        raise ValueError(f"{path} does not tell all the rules that it has learned with: give {_options(missing)}")
-    try:
-        learner_for(agent, rules(**board))
-    except ValueError as error:
-        raise ValueError(f"{path} has learned with other rules ({error}): give {_options(board)}") from None
-    return board
-
-
-def _options(names: Iterable[str]) -> str:
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names)

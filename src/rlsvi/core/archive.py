@@ -68,7 +68,12 @@ def from_plain(plain: Any, read: Any) -> Any:
     parts = {name: from_plain(part, read) for name, part in plain.items() if name != "type"}
     if plain["type"] == "SeedSequence":
         return np.random.SeedSequence(parts["entropy"], spawn_key=tuple(parts["spawn_key"]))
-    kind = _KINDS[plain["type"]]
+    kind = _KINDS.get(plain["type"])
+    if kind is None:
+        raise ArchiveError(
+            f"holds {plain['type']!r:.100}, which nothing known here is called: import the module that defines it "
+            "first, on the command line with --import MODULE"
+        )
     if lacks := {f.name for f in fields(kind)} ^ set(parts):
         raise ValueError(f"{plain['type']} is not what it was: {', '.join(sorted(lacks))} differ")
     return kind(**parts)

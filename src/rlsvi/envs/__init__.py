@@ -12,7 +12,7 @@ but tells linters that the import is used.
 The classes are imported on first use, so that registering them is cheap.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlsvi._lazy import lazy_exports
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rlsvi.envs.recommendation import RecommendationEnv
     from rlsvi.envs.spaces import Spaces
     from rlsvi.envs.swing_up import SwingUpEnv
-    from rlsvi.envs.tetris import TetrisEnv
 
 
 IDS = {
@@ -31,10 +30,7 @@ IDS = {
     "rlsvi/Recommendation-v0": "rlsvi.envs.recommendation:RecommendationEnv",
     "rlsvi/RiverSwim-v0": "rlsvi.envs.finite:RiverSwimEnv",
     "rlsvi/SwingUp-v0": "rlsvi.envs.swing_up:SwingUpEnv",
-    "rlsvi/Tetris-v0": "rlsvi.envs.tetris:TetrisEnv",
-    "rlsvi/MiniTetris-v0": "rlsvi.envs.tetris:TetrisEnv",
 }
-_SETTINGS: dict[str, dict[str, Any]] = {"rlsvi/MiniTetris-v0": {"height": 4, "width": 10, "pieces": "SZ"}}
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)
 __all__ += ["register"]
@@ -56,4 +52,4 @@ def register() -> None:
 
     for name, entry_point in IDS.items():
         if name not in gymnasium.registry:
-            gymnasium.register(id=name, entry_point=entry_point, kwargs=_SETTINGS.get(name, {}))
+            gymnasium.register(id=name, entry_point=entry_point)

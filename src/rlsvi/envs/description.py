@@ -23,7 +23,7 @@ from gymnasium.utils import EzPickle
 from rlsvi.core.checks import instead
 from rlsvi.envs.discretized import Discretized
 
-OWN = ("gymnasium.envs.", "rlsvi.envs.")  # code that may run because a file names it
+OWN = ("gymnasium.envs.", "rlsvi.envs.", "rlsvi_paper.tetris.")  # code that may run because a file names it
 
 
 class Made(NamedTuple):

@@ -12,7 +12,6 @@ from gymnasium.vector import VectorEnv
 from rlsvi.core.checks import LARGEST_NUMBER, finite, read_only, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.envs.actions import Choices, Parts, choices_of, numbering_of_parts, starts_of
-from rlsvi.tetris.game import Rules
 
 MOST_STEPS = 10_000  # steps after which an episode is cut off
 
@@ -144,9 +143,10 @@ def endless_task_of(env: Any) -> Task:
 
 
 def setting_of(env: Env[Any, Any]) -> dict[str, Any]:
-    """Return the rules of the game if the environment is Tetris; an agent stores them."""
-    rules = getattr(env.unwrapped, "rules", None)
-    return rules.setting if isinstance(rules, Rules) else {}
+    """Return the rules by which an environment is played, if it tells them as `rules.setting`; an agent stores them."""
+    setting = getattr(getattr(env.unwrapped, "rules", None), "setting", None)
+    plain = isinstance(setting, dict) and all(isinstance(it, str | int | float) for it in setting.values())
+    return dict(setting) if plain else {}
 
 
 def check_setting(learned: Mapping[str, Any], offered: Mapping[str, Any]) -> None:

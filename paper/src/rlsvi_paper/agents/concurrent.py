@@ -62,7 +62,7 @@ def learn_concurrently(
     --------
     >>> import gymnasium, rlsvi
     >>> envs = [gymnasium.make("rlsvi/Chain-v0", length=5) for _ in range(3)]
-    >>> rlsvi.learn_concurrently(rlsvi.RLSVI(seed=0), envs, 20).shape
+    >>> rlsvi_paper.agents.learn_concurrently(rlsvi.RLSVI(seed=0), envs, 20).shape
     (20, 3)
     """
     places = list(envs) if isinstance(envs, Iterable) and not isinstance(envs, np.ndarray) else []

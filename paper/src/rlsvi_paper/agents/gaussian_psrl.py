@@ -46,7 +46,7 @@ class GaussianPSRL(TabularAgent):
     Examples
     --------
     >>> import gymnasium, rlsvi
-    >>> agent = rlsvi.GaussianPSRL(scale=0.3, seed=0)
+    >>> agent = rlsvi_paper.agents.GaussianPSRL(scale=0.3, seed=0)
     >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
     (1, 1)
     """

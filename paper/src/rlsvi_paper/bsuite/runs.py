@@ -13,13 +13,13 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.core.checks import instead, positive, whole
 from rlsvi.core.compile import Floats
-from rlsvi.paper.bsuite.package import BehaviourEnv, episodes_of, ids_of, number_of, package_version
-from rlsvi.paper.bsuite.scores import Score, score_run, write
 from rlsvi.study.compare import Comparison
 from rlsvi.study.executors import Executor, executor
 from rlsvi.study.job import Job, version
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import SweepError, compute
+from rlsvi_paper.bsuite.package import BehaviourEnv, episodes_of, ids_of, number_of, package_version
+from rlsvi_paper.bsuite.scores import Score, score_run, write
 
 SECONDS = {  # of an episode of the default agent, about
     "bandit": 0.001,

@@ -13,7 +13,7 @@ from matplotlib.projections.polar import PolarAxes
 
 from rlsvi.axes import COLOURS, INK, LINES, PALE
 from rlsvi.core.files import write_file
-from rlsvi.paper.bsuite.package import (
+from rlsvi_paper.bsuite.package import (
     EXPERIMENTS,
     LEFT_OUT,
     TAGS,

@@ -9,8 +9,11 @@ import polars as pl
 
 from rlsvi.core.compile import Floats
 from rlsvi.mdp import backward_induction, chain
-from rlsvi.paper.chain.learning import TIME, expected_first_reward, learning_time, seconds
-from rlsvi.paper.claim import (
+from rlsvi.study.job import Job
+from rlsvi.study.plot import COLOURS, INK
+from rlsvi.study.statistics import bootstrap, median, ratio_of_medians
+from rlsvi_paper.chain.learning import TIME, expected_first_reward, learning_time, seconds
+from rlsvi_paper.claim import (
     Row,
     Verdict,
     all_of,
@@ -22,13 +25,10 @@ from rlsvi.paper.claim import (
     in_readings,
     share_of,
 )
-from rlsvi.paper.degrees import FAR_FACTOR, MOST_SHARE, MUCH_FACTOR, NEARLY_ALL
-from rlsvi.paper.drawing import Picture, labelled, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import having
-from rlsvi.study.job import Job
-from rlsvi.study.plot import COLOURS, INK
-from rlsvi.study.statistics import bootstrap, median, ratio_of_medians
+from rlsvi_paper.degrees import FAR_FACTOR, MOST_SHARE, MUCH_FACTOR, NEARLY_ALL
+from rlsvi_paper.drawing import Picture, labelled, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import having
 
 N = K = 20
 # Of ρ, and of the chain. The first one decides: by the text ρ "determines the scale of this noise", and ρ = .5 is

@@ -7,15 +7,15 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.learning import TIME, dithering_bound, in_time, learning_jobs, medians, tabular_bound
-from rlsvi.paper.claim import Verdicts, at_least, at_most, claim, exactly
-from rlsvi.paper.degrees import FAR_FACTOR
-from rlsvi.paper.drawing import Picture, labelled, panels, runs
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import bootstrap, bootstrap_medians, line, local_polynomial, median, power_law
+from rlsvi_paper.chain.learning import TIME, dithering_bound, in_time, learning_jobs, medians, tabular_bound
+from rlsvi_paper.claim import Verdicts, at_least, at_most, claim, exactly
+from rlsvi_paper.degrees import FAR_FACTOR
+from rlsvi_paper.drawing import Picture, labelled, panels, runs
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells
 
 N = 50
 

@@ -6,16 +6,16 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.chain_features import trend
-from rlsvi.paper.chain.learning import TIME, in_time, learning_jobs
-from rlsvi.paper.claim import Verdicts, at_most, claim
-from rlsvi.paper.degrees import LITTLE_SHARE, about
-from rlsvi.paper.drawing import Picture, labelled, panels, runs
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import Interval, bootstrap_medians
+from rlsvi_paper.chain.chain_features import trend
+from rlsvi_paper.chain.learning import TIME, in_time, learning_jobs
+from rlsvi_paper.claim import Verdicts, at_most, claim
+from rlsvi_paper.degrees import LITTLE_SHARE, about
+from rlsvi_paper.drawing import Picture, labelled, panels, runs
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells
 
 SHARES = (0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.2, 1.5)  # K as a share of SA = 2N
 

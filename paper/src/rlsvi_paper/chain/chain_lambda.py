@@ -9,15 +9,15 @@ from matplotlib.axes import Axes
 
 from rlsvi import problems
 from rlsvi.core.compile import Bools, Floats
-from rlsvi.paper.chain.learning import medians, phi_of, regret_curve, seconds, success
-from rlsvi.paper.claim import Verdict, Verdicts, at_least, claim, computed, exactly
-from rlsvi.paper.degrees import MOST_SHARE, MUCH_FACTOR
-from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, INK, LINES
 from rlsvi.study.statistics import bootstrap, bootstrap_medians, median
+from rlsvi_paper.chain.learning import medians, phi_of, regret_curve, seconds, success
+from rlsvi_paper.claim import Verdict, Verdicts, at_least, claim, computed, exactly
+from rlsvi_paper.degrees import MOST_SHARE, MUCH_FACTOR
+from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells, having
 
 N, K = 50, 10
 SIGMA, LAMBDA = 0.1, 1.0

@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 
-from rlsvi.paper.chain.learning import (
+from rlsvi.study.job import Job
+from rlsvi_paper.chain.learning import (
     LENGTH,
     TIME,
     below_the_bounds,
@@ -12,11 +13,10 @@ from rlsvi.paper.chain.learning import (
     learning_jobs,
     tabular_bound,
 )
-from rlsvi.paper.claim import Verdicts, claim, exactly
-from rlsvi.paper.drawing import Picture, labelled, panels, runs
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells
-from rlsvi.study.job import Job
+from rlsvi_paper.claim import Verdicts, claim, exactly
+from rlsvi_paper.drawing import Picture, labelled, panels, runs
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells
 
 K = 10
 

@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.learning import LENGTH, TIME, in_time, learning_jobs, medians, power_over_exponential
-from rlsvi.paper.claim import Parts, Verdicts, all_of, at_least, claim
-from rlsvi.paper.drawing import Picture, labelled, panels, runs
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import bootstrap_medians, power_laws
+from rlsvi_paper.chain.learning import LENGTH, TIME, in_time, learning_jobs, medians, power_over_exponential
+from rlsvi_paper.claim import Parts, Verdicts, all_of, at_least, claim
+from rlsvi_paper.drawing import Picture, labelled, panels, runs
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells, having
 
 FEW_FUNCTIONS = 20  # basis functions: up to so many a run is short
 

@@ -7,14 +7,16 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.learning import (
+from rlsvi.study.job import Job
+from rlsvi.study.statistics import bootstrap, median, ratio_of_medians
+from rlsvi_paper.chain.learning import (
     expected_first_reward,
     learning_jobs,
     regret_curve,
     seconds,
     success,
 )
-from rlsvi.paper.claim import (
+from rlsvi_paper.claim import (
     Row,
     Verdict,
     Verdicts,
@@ -26,12 +28,10 @@ from rlsvi.paper.claim import (
     in_readings,
     share_of,
 )
-from rlsvi.paper.degrees import LITTLE_SHARE, MUCH_FACTOR, NEARLY_ALL, about
-from rlsvi.paper.drawing import Picture, curves, labelled, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import having, learning_curves
-from rlsvi.study.job import Job
-from rlsvi.study.statistics import bootstrap, median, ratio_of_medians
+from rlsvi_paper.degrees import LITTLE_SHARE, MUCH_FACTOR, NEARLY_ALL, about
+from rlsvi_paper.drawing import Picture, curves, labelled, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import having, learning_curves
 
 N, K = 50, 10
 FIRST_EPISODES = 2000  # episodes

@@ -4,15 +4,15 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain import chain_features, chain_length
-from rlsvi.paper.chain.learning import LENGTH, TIME, in_time, medians, power_over_exponential
-from rlsvi.paper.claim import Verdicts, at_least, claim
-from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, panels, runs
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
 from rlsvi.study.statistics import line, power_law
+from rlsvi_paper.chain import chain_features, chain_length
+from rlsvi_paper.chain.learning import LENGTH, TIME, in_time, medians, power_over_exponential
+from rlsvi_paper.claim import Verdicts, at_least, claim
+from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, panels, runs
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells
 
 
 def jobs(lengths: list[int], features: list[int], seeds: int, limit: int) -> list[Job]:

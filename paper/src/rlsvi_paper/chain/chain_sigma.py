@@ -6,15 +6,15 @@ import polars as pl
 from rlsvi import problems
 from rlsvi.agents import RLSVI
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.chain_lambda import draw_sweep, final_regret, robust, run
-from rlsvi.paper.claim import Verdict, Verdicts, at_least, claim, share_of
-from rlsvi.paper.drawing import Picture, labelled, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, rows_with, seeds_of
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import difference, ratio_of_medians
+from rlsvi_paper.chain.chain_lambda import draw_sweep, final_regret, robust, run
+from rlsvi_paper.claim import Verdict, Verdicts, at_least, claim, share_of
+from rlsvi_paper.drawing import Picture, labelled, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells, rows_with, seeds_of
 
 LAMBDA, SIGMA = 100.0, 0.1
 SIZE = 8  # of DeepSea

@@ -12,7 +12,12 @@ from rlsvi import problems
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import stream
 from rlsvi.mdp import backward_induction, chain, evaluate
-from rlsvi.paper.chain.learning import (
+from rlsvi.problems import Problem
+from rlsvi.study.experiment import Play, Playing, experiment
+from rlsvi.study.job import Job
+from rlsvi.study.plot import INK
+from rlsvi.study.statistics import Interval, bootstrap_means, line
+from rlsvi_paper.chain.learning import (
     LENGTH,
     agent_called,
     dithering_bound,
@@ -20,17 +25,12 @@ from rlsvi.paper.chain.learning import (
     phi_of,
     success,
 )
-from rlsvi.paper.claim import Verdict, Verdicts, at_least, claim, exactly
-from rlsvi.paper.degrees import about
-from rlsvi.paper.drawing import Picture, labelled, panels, runs
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, rows_with, seeds_of
-from rlsvi.problems import Problem
-from rlsvi.simulate.policy_gradient import new_rollout, reinforce, softmax_policy
-from rlsvi.study.experiment import Play, Playing, experiment
-from rlsvi.study.job import Job
-from rlsvi.study.plot import INK
-from rlsvi.study.statistics import Interval, bootstrap_means, line
+from rlsvi_paper.claim import Verdict, Verdicts, at_least, claim, exactly
+from rlsvi_paper.degrees import about
+from rlsvi_paper.drawing import Picture, labelled, panels, runs
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.loops.policy_gradient import new_rollout, reinforce, softmax_policy
+from rlsvi_paper.results import cells, rows_with, seeds_of
 
 # Two ways to dither and a policy gradient, each with a table or with few basis functions.
 DITHERING: dict[str, dict[str, Any]] = {

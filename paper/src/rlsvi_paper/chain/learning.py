@@ -12,15 +12,15 @@ from rlsvi.agents import LSVI, RLSVI, Boltzmann, EpsilonGreedy
 from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
 from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.paper.claim import Outcome, Verdict, Verdicts, at_least, at_most, share_of
-from rlsvi.paper.degrees import MOST_SHARE
-from rlsvi.paper.results import seeds_of, unexplained
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import History
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
 from rlsvi.study.statistics import Interval, bootstrap, bootstrap_medians, median
+from rlsvi_paper.claim import Outcome, Verdict, Verdicts, at_least, at_most, share_of
+from rlsvi_paper.degrees import MOST_SHARE
+from rlsvi_paper.results import seeds_of, unexplained
 
 CHUNK = 100  # episodes between two looks at the rewards collected
 REWARDS = 10  # the paper's proxy of the learning time: episodes until ten rewards

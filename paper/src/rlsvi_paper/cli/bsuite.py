@@ -12,7 +12,7 @@ from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import agents_of_packages, found_in_module, is_of_others, load_entry_point
 
 if TYPE_CHECKING:
-    from rlsvi.paper.bsuite.scores import Score
+    from rlsvi_paper.bsuite.scores import Score
 
 QUICK = {"settings": 3, "share": 0.02}
 
@@ -69,10 +69,10 @@ def bsuite(
     with report_errors(
         lambda: f"finished settings are kept in {out / 'store'}: the same command goes on from there"
     ):
-        from rlsvi.paper.bsuite.package import experiments_named
-        from rlsvi.paper.bsuite.runs import plan, play
-        from rlsvi.paper.bsuite.scores import as_dict
         from rlsvi.progress import figure_bars
+        from rlsvi_paper.bsuite.package import experiments_named
+        from rlsvi_paper.bsuite.runs import plan, play
+        from rlsvi_paper.bsuite.scores import as_dict
 
         if quick and (settings is not None or episodes_share is not None):
             raise ValueError("--quick stands for --settings and --episodes-share: leave it or them out")
@@ -105,7 +105,7 @@ def _print(scores: "list[Score]") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rlsvi.paper.bsuite.scores import PARTIAL, is_partial, not_run, table, tag_table
+    from rlsvi_paper.bsuite.scores import PARTIAL, is_partial, not_run, table, tag_table
 
     for head, rows in (table(scores), tag_table(scores)):
         shown = Table(box=SIMPLE_HEAD)

@@ -14,10 +14,10 @@ from typer.core import TyperCommand
 from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import found_in_module, is_in_module
 from rlsvi.core.files import file_instead
-from rlsvi.paper import FIGURES
+from rlsvi_paper import FIGURES
 
 if TYPE_CHECKING:
-    from rlsvi.paper.figure import Figure
+    from rlsvi_paper.figure import Figure
 
 
 # ---- The option `--seeds` of `rlsvi paper`, whose number may be left out: then as many are taken as decide ------
@@ -126,12 +126,12 @@ def paper(
     out = out or Path("out") / scale
     again = "the same command" if resume else "the same command without --no-resume"
     with report_errors(lambda: f"finished jobs are kept in {out / 'store'}: {again} goes on from there"):
-        from rlsvi.paper import figure_called
-        from rlsvi.paper.reproduce import fixed_seeds, reproduce
         from rlsvi.progress import figure_bars
         from rlsvi.study.compare import warm_up
         from rlsvi.study.executors import executor as executor_called
         from rlsvi.study.store import Store
+        from rlsvi_paper import figure_called
+        from rlsvi_paper.reproduce import fixed_seeds, reproduce
 
         fixed = fixed_seeds(seeds, budget)
         own = {name: figure_in_module(name) for name in asked if ":" in name}
@@ -162,13 +162,13 @@ def paper(
 
 def figure_in_module(name: str) -> "Figure":
     """The Figure that module:name means, which must not be taken for one of the paper's."""
-    from rlsvi.paper.figure import Figure
+    from rlsvi_paper.figure import Figure
 
     if not is_in_module(name):
         raise ValueError(f"unknown figure {name!r}: a figure of your own is module:name, without spaces or dashes")
     found = found_in_module(name, "FIGURES")
     if not isinstance(found, Figure):
-        raise TypeError(f"{name} must be a rlsvi.paper.figure.Figure, got {found!r:.80}")
+        raise TypeError(f"{name} must be a rlsvi_paper.figure.Figure, got {found!r:.80}")
     if found.name in FIGURES or not re.fullmatch(r"[\w-]+", found.name, re.ASCII):
         raise ValueError(
             f"{name} is named {found.name!r}: give it a name of its own, of letters, digits, - and _, as its files"
@@ -196,9 +196,9 @@ def report(
             remedy = file_instead(folder, f"run `rlsvi paper --out {folder}` first")
             raise FileNotFoundError(f"there is no folder {folder}: {remedy}")
         from rlsvi.core.machine import cores
-        from rlsvi.paper import figure_called
-        from rlsvi.paper.folder import settle_again
-        from rlsvi.paper.report import write_html, write_markdown
+        from rlsvi_paper import figure_called
+        from rlsvi_paper.folder import settle_again
+        from rlsvi_paper.report import write_html, write_markdown
 
         judging = (lambda name: None) if quiet else _judging
         figures = [figure_called(name) for name in FIGURES if (folder / f"{name}.json").exists()]
@@ -246,4 +246,4 @@ def _print(entries: list[dict[str, Any]]) -> None:
             print(f"{words}: {', '.join(f'{found.count(mark)} {mark}' for mark in MARKS)}")
 
 
-COMMANDS, COMMAND_CLASS = (paper, report), SeedsWithoutNumber
+paper.command_class = SeedsWithoutNumber  # type: ignore[attr-defined]

@@ -9,14 +9,14 @@ import polars as pl
 from rlsvi import problems
 from rlsvi.agents import RLSVI, EnsembleRLSVI
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Parts, Verdict, at_least, at_most, claim, three_digits, worst_of
-from rlsvi.paper.drawing import DOTS, LOGARITHMIC, Picture, labelled, legend, means, panels, ticks_at
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, seeds_of
 from rlsvi.problems import Problem
-from rlsvi.simulate import simulate_concurrent
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, mean, ratio
+from rlsvi_paper.claim import Part, Parts, Verdict, at_least, at_most, claim, three_digits, worst_of
+from rlsvi_paper.drawing import DOTS, LOGARITHMIC, Picture, labelled, legend, means, panels, ticks_at
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.loops.concurrent import simulate_concurrent
+from rlsvi_paper.results import cells, having, seeds_of
 
 SEEDS, INDEPENDENT, SHARED = "a seed for each agent", "independent draws", "one shared draw"
 SCHEMES = SEEDS, INDEPENDENT, SHARED

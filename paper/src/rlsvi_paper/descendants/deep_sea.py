@@ -15,14 +15,14 @@ from rlsvi import problems
 from rlsvi.agents import LSVI, PSRL, RLSVI, EnsembleRLSVI, EpsilonGreedy
 from rlsvi.agents.agent import Agent
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Verdict, Verdicts, all_of, at_least, at_most, claim, share_of, worst_of
-from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, runs, ticks_at
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_where, seeds_of
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
 from rlsvi.study.statistics import bootstrap, median, power_law, ratio_of_medians
+from rlsvi_paper.claim import Part, Verdict, Verdicts, all_of, at_least, at_most, claim, share_of, worst_of
+from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, runs, ticks_at
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells, having, rows_where, seeds_of
 
 CHUNK = 50  # episodes between two looks at the treasures found
 TREASURES = 10  # as many as the rewards that count as learning on the chain

@@ -12,16 +12,16 @@ from matplotlib.axes import Axes
 from rlsvi import problems
 from rlsvi.agents import RLSVI, EnsembleRLSVI
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Parts, Verdict, Verdicts, at_least, at_most, between, claim, share_of, worst_of
-from rlsvi.paper.descendants.deep_sea import CHOSEN, TREASURES
-from rlsvi.paper.drawing import Picture, labelled, legend, means, panels, runs, ticks_at
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_where, seeds_of
 from rlsvi.problems import Problem
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
 from rlsvi.study.statistics import Interval, bootstrap, mean, median, ratio, ratio_of_medians
+from rlsvi_paper.claim import Part, Parts, Verdict, Verdicts, at_least, at_most, between, claim, share_of, worst_of
+from rlsvi_paper.descendants.deep_sea import CHOSEN, TREASURES
+from rlsvi_paper.drawing import Picture, labelled, legend, means, panels, runs, ticks_at
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells, having, rows_where, seeds_of
 
 SHALLOW, DEEP, STOCHASTIC, RIVER = "DeepSea, N = 10", "DeepSea, N = 20", "stochastic DeepSea, N = 10", "RiverSwim"
 EXACT, TARGETS, WEIGHTS = "RLSVI", "noise", "random weights"

@@ -5,14 +5,14 @@ from itertools import product
 import polars as pl
 
 from rlsvi.mdp.solve import backward_induction
-from rlsvi.paper.claim import Part, Verdict, at_least, claim, three_digits, worst_of
-from rlsvi.paper.descendants.concurrent import PROBLEMS, picture, regrets, tasks_of
-from rlsvi.paper.drawing import Picture
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import seeds_of
-from rlsvi.simulate.staggered import Scheme, SharedTable, layers_of
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import mean, ratio
+from rlsvi_paper.claim import Part, Verdict, at_least, claim, three_digits, worst_of
+from rlsvi_paper.descendants.concurrent import PROBLEMS, picture, regrets, tasks_of
+from rlsvi_paper.drawing import Picture
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.loops.staggered import Scheme, SharedTable, layers_of
+from rlsvi_paper.results import seeds_of
 
 SEEDS, PLANNED_ONCE = (
     "a seed for each agent, planning at every step",

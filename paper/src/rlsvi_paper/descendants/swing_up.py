@@ -17,12 +17,12 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.default import agent_for
 from rlsvi.core.compile import Floats
 from rlsvi.envs.swing_up import SwingUpEnv
-from rlsvi.paper.claim import Parts, Row, Verdict, at_least, at_most, claim, share_of, three_digits
-from rlsvi.paper.drawing import DOTS, DOTTED, Picture, labelled, legend, means, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_where, seeds_of
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, mean, ratio
+from rlsvi_paper.claim import Parts, Row, Verdict, at_least, at_most, claim, share_of, three_digits
+from rlsvi_paper.drawing import DOTS, DOTTED, Picture, labelled, legend, means, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells, having, rows_where, seeds_of
 
 # The agents set by hand have the default basis, the same ridge, lambda sigma^2, and hold an action for four steps:
 # only their noise and random actions differ. The ridge and the bounds were chosen for RLSVI, at height .5 on two

@@ -9,14 +9,14 @@ from rlsvi import problems
 from rlsvi.agents import RLSVI, BootstrapRLSVI
 from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.learning import LENGTH, TIME, below_the_bounds, draw_bounds, seconds, until_learned
-from rlsvi.paper.claim import Parts, Verdict, Verdicts, at_most, claim, share_of
-from rlsvi.paper.drawing import Picture, labelled, panels, runs
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_where, seeds_of
 from rlsvi.study.experiment import Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import median, ratio_of_medians
+from rlsvi_paper.chain.learning import LENGTH, TIME, below_the_bounds, draw_bounds, seconds, until_learned
+from rlsvi_paper.claim import Parts, Verdict, Verdicts, at_most, claim, share_of
+from rlsvi_paper.drawing import Picture, labelled, panels, runs
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells, having, rows_where, seeds_of
 
 NORMAL, BOOTSTRAP, DATA_ALONE = "RLSVI", "bootstrap", "bootstrap of the data alone"
 K = 10

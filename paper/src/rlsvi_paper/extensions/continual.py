@@ -19,14 +19,14 @@ from rlsvi.core.compile import Floats
 from rlsvi.core.regression import FactorError
 from rlsvi.mdp import FiniteMDP, river_swim
 from rlsvi.mdp.solve import average_reward
-from rlsvi.paper.claim import Parts, Verdict, at_least, at_most, claim, exactly, mean_se
-from rlsvi.paper.degrees import ABOUT, MOST_SHARE
-from rlsvi.paper.drawing import Picture, curves, labelled, legend, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import having, rows_where, rows_with
 from rlsvi.simulate import simulate_continual
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, mean
+from rlsvi_paper.claim import Parts, Verdict, at_least, at_most, claim, exactly, mean_se
+from rlsvi_paper.degrees import ABOUT, MOST_SHARE
+from rlsvi_paper.drawing import Picture, curves, labelled, legend, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import having, rows_where, rows_with
 
 GAMMA = 0.99
 FUNCTIONS = 6  # of place and action

@@ -7,20 +7,21 @@ import numpy as np
 import polars as pl
 
 from rlsvi import problems
-from rlsvi.agents import PSRL, RLSVI, UCRL2, HomogeneousRLSVI
+from rlsvi.agents import PSRL, RLSVI, UCRL2
 from rlsvi.agents.agent import Agent
-from rlsvi.paper.claim import Parts, Verdict, at_most, claim, mean_se
-from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import having, rows_where, seeds_of
-from rlsvi.paper.theory import prior_regret as prior
-from rlsvi.paper.theory import theorem
-from rlsvi.paper.theory.prior_regret import REWARDS, Size, marks
-from rlsvi.paper.theory.theorem import named
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import paired_ratio
+from rlsvi_paper.agents import HomogeneousRLSVI
+from rlsvi_paper.claim import Parts, Verdict, at_most, claim, mean_se
+from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import having, rows_where, seeds_of
+from rlsvi_paper.theory import prior_regret as prior
+from rlsvi_paper.theory import theorem
+from rlsvi_paper.theory.prior_regret import REWARDS, Size, marks
+from rlsvi_paper.theory.theorem import named
 
 # By the name of an agent, and whether it knows that periods are alike. The scale is sigma^2 or that of the radii.
 MAKERS: dict[tuple[str, bool], Callable[[float, int], Agent]] = {

@@ -10,16 +10,16 @@ from rlsvi.agents import LSVIUCB, RLSVI, ByEvidence, GradientRLSVI, IncrementalR
 from rlsvi.agents.finite.rlsvi import FiniteLearner
 from rlsvi.core.compile import Floats
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.paper.claim import Parts, Row, Verdict, at_least, at_most, claim, mean_se
-from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.recommendation.engine import LAM, LIKES, SIGMA, instance
-from rlsvi.paper.results import having, learning_curves, rows_where, total
 from rlsvi.problems import Problem
 from rlsvi.simulate import simulate
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, LINES
 from rlsvi.study.statistics import Interval, paired_ratio
+from rlsvi_paper.claim import Parts, Row, Verdict, at_least, at_most, claim, mean_se
+from rlsvi_paper.drawing import Picture, averaged, from_zero, labelled, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.recommendation.engine import LAM, LIKES, SIGMA, instance
+from rlsvi_paper.results import having, learning_curves, rows_where, total
 
 CHAIN = 8  # states
 GUESSED = {"batch, sigma = .1": 0.1, "batch, sigma = 1": 1.0}

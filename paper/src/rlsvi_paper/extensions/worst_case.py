@@ -8,20 +8,21 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from rlsvi import problems
-from rlsvi.agents import PSRL, RLSVI, UCBVI, BoundedTargetRLSVI, WorstCaseRLSVI
+from rlsvi.agents import PSRL, RLSVI, UCBVI
 from rlsvi.agents.agent import Agent
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Parts, Row, at_least, at_most, between, claim
-from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import chosen_by_the_others, seeds_of, total
-from rlsvi.paper.theory.bounds import theorem_agent
-from rlsvi.paper.theory.prior_regret import marks
 from rlsvi.problems import Problem
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
 from rlsvi.study.statistics import Interval, paired_ratio
+from rlsvi_paper.agents import BoundedTargetRLSVI, WorstCaseRLSVI
+from rlsvi_paper.claim import Parts, Row, at_least, at_most, between, claim
+from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import chosen_by_the_others, seeds_of, total
+from rlsvi_paper.theory.bounds import theorem_agent
+from rlsvi_paper.theory.prior_regret import marks
 
 # All agents know the range of the rewards. Their scale multiplies what their theory has: the standard deviation of
 # the noise, or the bonus. That of RLSVI, with lambda = 1, and of RLSVI with bounded targets is sigma.

@@ -27,7 +27,6 @@ from rlsvi.agents.contract import (
     plan_as,
 )
 from rlsvi.agents.explore import exploration
-from rlsvi.agents.finite.concurrent import check_concurrent
 from rlsvi.core.checks import fits, flag, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
@@ -47,6 +46,7 @@ from rlsvi.simulate.finite import (
     policy_value,
     tell,
 )
+from rlsvi_paper.agents.concurrent import check_concurrent
 
 
 class Round(NamedTuple):
@@ -101,7 +101,7 @@ def simulate_concurrent(
     --------
     >>> import rlsvi
     >>> agent = rlsvi.EnsembleRLSVI(members=4, seed=0)
-    >>> history = rlsvi.simulate.simulate_concurrent(agent, rlsvi.problems.chain(5), rounds=10, agents=4)
+    >>> history = rlsvi_paper.loops.concurrent.simulate_concurrent(agent, rlsvi.problems.chain(5), rounds=10, agents=4)
     >>> history.reward.shape
     (40,)
     """
@@ -113,7 +113,7 @@ def simulate_concurrent(
     if not fused_for(agent):
         raise TypeError(
             f"{type(agent).__name__} overrides methods that compiled code would not call: use "
-            "rlsvi.learn_concurrently with rlsvi.envs.FiniteMDPEnv(problem.mdp)"
+            "rlsvi_paper.agents.learn_concurrently with rlsvi.envs.FiniteMDPEnv(problem.mdp)"
         )
     table, solution = problem.mdp.table, problem.solution
     numbers = agents * (3 * table.horizon + rounds * (2 * table.horizon + 4 if trace else 4))

@@ -20,12 +20,12 @@ from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats
 from rlsvi.mdp import myopic_values
 from rlsvi.mdp.recommendation import count_histories, histories
-from rlsvi.paper.claim import claim
-from rlsvi.paper.results import learning_curves, rows_with, unexplained
 from rlsvi.problems import Problem
 from rlsvi.simulate import simulate
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, paired_ratio
+from rlsvi_paper.claim import claim
+from rlsvi_paper.results import learning_curves, rows_with, unexplained
 
 PRODUCTS, SLOTS, SCALE = 10, 5, 2.0
 LAM, SIGMA = 0.2, 1e-3**0.5

@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 
 from rlsvi.mdp.recommendation import count_histories
-from rlsvi.paper.claim import (
+from rlsvi.study.plot import COLOURS, LINES
+from rlsvi.study.statistics import bootstrap, paired_ratio
+from rlsvi_paper.claim import (
     Part,
     Verdict,
     Verdicts,
@@ -19,14 +21,12 @@ from rlsvi.paper.claim import (
     share_of,
     worst_of,
 )
-from rlsvi.paper.degrees import LITTLE_SHARE, MUCH_FACTOR, NEARLY_ALL
-from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.recommendation import engine
-from rlsvi.paper.recommendation.engine import LIKES, TABLE, TEMPERATURES, boltzmann, of_agents, of_instances
-from rlsvi.paper.results import total
-from rlsvi.study.plot import COLOURS, LINES
-from rlsvi.study.statistics import bootstrap, paired_ratio
+from rlsvi_paper.degrees import LITTLE_SHARE, MUCH_FACTOR, NEARLY_ALL
+from rlsvi_paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.recommendation import engine
+from rlsvi_paper.recommendation.engine import LIKES, TABLE, TEMPERATURES, boltzmann, of_agents, of_instances
+from rlsvi_paper.results import total
 
 DITHERING = (*(boltzmann(eta) for eta in TEMPERATURES), "epsilon-greedy")
 AGENTS = ("RLSVI", *DITHERING, "greedy", TABLE)

@@ -7,7 +7,11 @@ import polars as pl
 
 from rlsvi import problems
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import (
+from rlsvi.simulate import simulate
+from rlsvi.study.job import Job
+from rlsvi.study.plot import COLOURS, LINES
+from rlsvi.study.statistics import Interval, bootstrap, paired_ratio
+from rlsvi_paper.claim import (
     Part,
     Parts,
     Verdict,
@@ -21,16 +25,12 @@ from rlsvi.paper.claim import (
     share_of,
     worst_of,
 )
-from rlsvi.paper.degrees import MUCH_FACTOR, SIGNIFICANT
-from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.recommendation import engine
-from rlsvi.paper.recommendation.engine import LIKES, of_agents, of_instances, of_play
-from rlsvi.paper.results import rows_with, total
-from rlsvi.simulate import simulate
-from rlsvi.study.job import Job
-from rlsvi.study.plot import COLOURS, LINES
-from rlsvi.study.statistics import Interval, bootstrap, paired_ratio
+from rlsvi_paper.degrees import MUCH_FACTOR, SIGNIFICANT
+from rlsvi_paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.recommendation import engine
+from rlsvi_paper.recommendation.engine import LIKES, of_agents, of_instances, of_play
+from rlsvi_paper.results import rows_with, total
 
 AGENTS = ("RLSVI", "linear bandit", "linear bandit, pooled", "Thompson", "myopic")
 BANDITS = ("linear bandit", "linear bandit, pooled", "Thompson")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rlsvi.core.files import write_file
-from rlsvi.paper import FIGURES
-from rlsvi.paper.report.answer import answer_page
-from rlsvi.paper.report.markdown import markdown_page
-from rlsvi.paper.report.page import html_page
-from rlsvi.paper.report.records import read_figures
+from rlsvi_paper import FIGURES
+from rlsvi_paper.report.answer import answer_page
+from rlsvi_paper.report.markdown import markdown_page
+from rlsvi_paper.report.page import html_page
+from rlsvi_paper.report.records import read_figures
 
 
 def write_html(folder: Path, order: Sequence[str] = ()) -> Path:

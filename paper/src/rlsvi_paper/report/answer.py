@@ -5,10 +5,10 @@ All of it is made of the verdicts as they were told; only what the paper prints 
 
 from collections.abc import Sequence
 
-from rlsvi.paper import TOPICS
-from rlsvi.paper.report.markdown import plain, table, verdict
-from rlsvi.paper.report.printed import COLUMNS, PRINTED, ours
-from rlsvi.paper.report.records import LINK, OUTCOMES, PAPER, ClaimRecord, FigureRecord, origin
+from rlsvi_paper import TOPICS
+from rlsvi_paper.report.markdown import plain, table, verdict
+from rlsvi_paper.report.printed import COLUMNS, PRINTED, ours
+from rlsvi_paper.report.records import LINK, OUTCOMES, PAPER, ClaimRecord, FigureRecord, origin
 
 PARTS = {  # of the paper, by the topics of its figures
     "chain": ("the chain", "sections 3 and 6.1, appendix C"),
@@ -113,7 +113,7 @@ def answer_page(figures: Sequence[FigureRecord], results: str) -> str:
     drawn = sorted((it for it in figures if it.name in PRINTED), key=lambda it: PRINTED[it.name].number)
     head = ("part", "does it reproduce?", "headline claims", "other claims", "steps of proofs")
     notes = "".join(f"\n- {note}" for part, found in parts.items() for note in _notes(part, found))
-    return f"""<!-- Written by rlsvi.paper.report from the results of `rlsvi paper`; do not edit by hand. -->
+    return f"""<!-- Written by rlsvi_paper.report from the results of `rlsvi paper`; do not edit by hand. -->
 
 # Does the paper reproduce?
 

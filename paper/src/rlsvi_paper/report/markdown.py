@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from rlsvi.paper.report.printed import PRINTED
-from rlsvi.paper.report.records import (
+from rlsvi_paper.report.printed import PRINTED
+from rlsvi_paper.report.records import (
     LINK,
     PAPER,
     TOTALS,
@@ -66,7 +66,7 @@ def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -
     folder, folder_name = image_folder(beside, images), figures[0].folder.name
     counts = "\n".join(f"- {TOTALS[kind]}: {_counts(found)}" for kind, found in totals(figures).items())
     sections = "\n".join(_section(figure, folder) for figure in figures)
-    return f"""<!-- Written by rlsvi.paper.report from the results of `rlsvi paper`; do not edit by hand. -->
+    return f"""<!-- Written by rlsvi_paper.report from the results of `rlsvi paper`; do not edit by hand. -->
 
 # What was reproduced
 

@@ -14,7 +14,7 @@ from io import BytesIO
 from PIL import Image
 
 from rlsvi.html import document, style_of, table
-from rlsvi.paper.report.records import (
+from rlsvi_paper.report.records import (
     LINK,
     OUTCOMES,
     PAPER,
@@ -35,7 +35,7 @@ from rlsvi.paper.report.records import (
     totals,
 )
 
-HERE = files("rlsvi.paper.report")
+HERE = files("rlsvi_paper.report")
 DATA = {"parquet": "all results", "json": "settings and claims", "svg": "figure", "png": "figure"}
 KIND = {"experiment": "a claim about an experiment", "proof": "a step of a proof", "ours": "our own claim"}
 # A shape for each outcome, so that it is not told by colour alone: a tick, a wave, a cross.
@@ -64,7 +64,7 @@ def html_page(figures: Sequence[FigureRecord]) -> str:
 </div>
 <footer><p>Written by <code>rlsvi report</code>.</p></footer>"""
     script = HERE.joinpath("page.js").read_text("utf-8")
-    return document(f"{PAPER}: what was reproduced", body, style_of("rlsvi.paper.report"), script)
+    return document(f"{PAPER}: what was reproduced", body, style_of("rlsvi_paper.report"), script)
 
 
 def _section(name: str, title: str, body: str) -> str:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from rlsvi.paper import figure_called
-from rlsvi.paper.report.records import setting
 from rlsvi.study.job import Job
+from rlsvi_paper import figure_called
+from rlsvi_paper.report.records import setting
 
 SYMBOLS = {"N": "length", "K": "features", "λ": "lam", "σ": "sigma", "γ": "gamma", "episodes": "episodes"}
 COLUMNS = (*SYMBOLS, "seeds")
@@ -68,7 +68,7 @@ def _defaults(job: Job) -> dict[str, Any]:
 
 def _constant(place: str) -> str:
     module, _, name = place.partition(":")
-    return setting(getattr(import_module(f"rlsvi.paper.{module}"), name))
+    return setting(getattr(import_module(f"rlsvi_paper.{module}"), name))
 
 
 _REWARDS = "until ten rewards"

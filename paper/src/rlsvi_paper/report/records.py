@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rlsvi.paper import FIGURES
+from rlsvi_paper import FIGURES
 
 FORMAT = 2
 OUTCOMES = ("reproduced", "inconclusive", "not reproduced")

@@ -10,8 +10,17 @@ from rlsvi.bases.basis import Features
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import finite, shaped, shown
 from rlsvi.core.compile import Bools, Floats, Ints
-from rlsvi.tetris.features import Kind, Room, afterstates, kind_of, names, natural_units, new_room, smallest_dtype
-from rlsvi.tetris.game import LETTERS, Game, Rules, board_rules, new_game, set_board
+from rlsvi_paper.tetris.features import (
+    Kind,
+    Room,
+    afterstates,
+    kind_of,
+    names,
+    natural_units,
+    new_room,
+    smallest_dtype,
+)
+from rlsvi_paper.tetris.game import LETTERS, Game, Rules, board_rules, new_game, set_board
 
 
 class Afterstates(NamedTuple):
@@ -38,7 +47,7 @@ class Tetris:
     Examples
     --------
     >>> import gymnasium, rlsvi
-    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris("dellacherie"), seed=0)
+    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris("dellacherie"), seed=0)
     >>> agent.learn(gymnasium.make("rlsvi/MiniTetris-v0"), 2).episodes
     2
     """

@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 from rlsvi.core.checks import whole
 from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import WHITE, Canvas, Colour, mix
-from rlsvi.tetris.game import LETTERS, GameOver, get_board, landing, legal, new_game, rotations, rules, start, step
+from rlsvi_paper.tetris.game import (
+    LETTERS,
+    GameOver,
+    get_board,
+    landing,
+    legal,
+    new_game,
+    rotations,
+    rules,
+    start,
+    step,
+)
 
 # ---- How Tetris is drawn, in a terminal and in a picture ---------------------------------------------------
 
@@ -134,7 +145,7 @@ class TetrisEnv(Environment):
     Parameters
     ----------
     height, width, pieces, game_over
-        See `rlsvi.tetris.rules`.
+        See `rlsvi_paper.tetris.rules`.
     max_pieces
         A game is `truncated` after this many placements. If None, never.
     render_mode

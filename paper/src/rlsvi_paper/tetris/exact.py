@@ -6,7 +6,7 @@ import numpy as np
 
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats, Longs, compiled
-from rlsvi.tetris.game import Game, GameOver, Rules, check_rules, measure, new_game, over, place
+from rlsvi_paper.tetris.game import Game, GameOver, Rules, check_rules, measure, new_game, over, place
 
 SWEEPS = 10_000
 
@@ -26,7 +26,7 @@ class Exact(NamedTuple):
     Examples
     --------
     >>> import rlsvi
-    >>> rlsvi.tetris.solve(rlsvi.tetris.rules(height=4, width=4, pieces="S")).game_over
+    >>> rlsvi_paper.tetris.solve(rlsvi_paper.tetris.rules(height=4, width=4, pieces="S")).game_over
     'top row'
     """
 
@@ -58,7 +58,7 @@ def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9
     Examples
     --------
     >>> import rlsvi
-    >>> exact = rlsvi.tetris.solve(rlsvi.tetris.rules(height=4, width=4, pieces="S"))
+    >>> exact = rlsvi_paper.tetris.solve(rlsvi_paper.tetris.rules(height=4, width=4, pieces="S"))
     >>> exact.boards > 0
     True
     """

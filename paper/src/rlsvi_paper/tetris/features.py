@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rlsvi.core.checks import one_of, shown
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Bools, Floats, Longs, compiled, unsigned
-from rlsvi.tetris.game import CELLS, TALL, Game, Rules, full_rows, landing
+from rlsvi_paper.tetris.game import CELLS, TALL, Game, Rules, full_rows, landing
 
 # ---- The features of Bertsekas and Ioffe (1996), the benchmark that the paper uses -------------------------
 #

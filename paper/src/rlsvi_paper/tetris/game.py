@@ -114,7 +114,7 @@ class Rules(NamedTuple):
     Examples
     --------
     >>> import rlsvi
-    >>> rlsvi.tetris.rules(height=6, width=5).usable
+    >>> rlsvi_paper.tetris.rules(height=6, width=5).usable
     5
     """
 
@@ -170,7 +170,7 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
     Examples
     --------
     >>> import rlsvi
-    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
+    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
     >>> rules.actions, rules.game_over
     (7, 'top row')
     """
@@ -197,7 +197,7 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
 def check_rules(given: Any) -> Rules:
     """Return `given` if it is an instance of Rules."""
     if not isinstance(given, Rules):
-        raise TypeError(f"rules must be what rlsvi.tetris.rules() returns, got {shown(given)}")
+        raise TypeError(f"rules must be what rlsvi_paper.tetris.rules() returns, got {shown(given)}")
     return given
 
 

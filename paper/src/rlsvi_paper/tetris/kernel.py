@@ -11,7 +11,8 @@ import numpy as np
 
 from rlsvi.agents.contract import ACTION, EPISODE, PREDICT
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.simulate.tetris_lanes import (
+from rlsvi_paper.tetris.game import Game
+from rlsvi_paper.tetris.lanes import (
     BROKEN,
     EIGHT,
     FLAG,
@@ -37,7 +38,6 @@ from rlsvi.simulate.tetris_lanes import (
     set_targets,
     unpack,
 )
-from rlsvi.tetris.game import Game
 
 cuda: Any = numba.cuda
 ROOM, FEATURES = 64, 24  # at least as many as there are placements, and features

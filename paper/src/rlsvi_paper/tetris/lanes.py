@@ -19,8 +19,8 @@ from rlsvi.agents.stationary import precision_factor
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, normal, reseed, uniform
 from rlsvi.core.regression import solve, solve_upper
-from rlsvi.tetris.features import height_after
-from rlsvi.tetris.game import CELLS, Game, Rules, draw_piece, full_rows, landing, remove_full_rows, start
+from rlsvi_paper.tetris.features import height_after
+from rlsvi_paper.tetris.game import CELLS, Game, Rules, draw_piece, full_rows, landing, remove_full_rows, start
 
 BYTES, LAST = 8, np.uint64(255)  # bytes of a word, and the bits of its last one
 PARTS, EIGHT = 64, 8  # sums of eight transitions that are computed together

@@ -22,20 +22,19 @@ import polars as pl
 from rlsvi.agents import EpsilonGreedy, Exponential, InverseGamma, StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.files import load
 from rlsvi.agents.stationary import Form, StationaryAgent
-from rlsvi.bases import Tetris
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.compile import Floats
 from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
-from rlsvi.paper.claim import Row, Verdict, in_readings
-from rlsvi.paper.degrees import ABOUT
-from rlsvi.paper.results import chosen_by_the_others
-from rlsvi.simulate.tetris import Games, simulate_tetris
 from rlsvi.study.checkpoint import checkpoint
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, bootstrap, median, multiple, ratio
-from rlsvi.tetris import Rules, rules
-from rlsvi.tetris.game import GameOver
+from rlsvi_paper.claim import Row, Verdict, in_readings
+from rlsvi_paper.degrees import ABOUT
+from rlsvi_paper.results import chosen_by_the_others
+from rlsvi_paper.tetris import Rules, Tetris, rules
+from rlsvi_paper.tetris.game import GameOver
+from rlsvi_paper.tetris.loop import Games, simulate_tetris
 
 CHECKPOINT_SECONDS, AT_ONCE = 60.0, 10  # seconds between two checkpoints; games between two looks at the clock
 MOST_PIECES = 1_000_000  # pieces, at which a game is cut off

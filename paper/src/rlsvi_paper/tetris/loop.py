@@ -28,14 +28,14 @@ from rlsvi.agents.stationary import (
     place_for,
     resize_ring,
 )
-from rlsvi.bases.tetris import Tetris
 from rlsvi.core.checks import fits, function_of, shown, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, reseed
 from rlsvi.envs.task import Task
-from rlsvi.tetris.features import Room, afterstates, kind_of, values
-from rlsvi.tetris.game import Game, Rules, check_rules, new_game, start, step
-from rlsvi.tetris.play import Scores, play
+from rlsvi_paper.tetris.basis import Tetris
+from rlsvi_paper.tetris.features import Room, afterstates, kind_of, values
+from rlsvi_paper.tetris.game import Game, Rules, check_rules, new_game, start, step
+from rlsvi_paper.tetris.play import Scores, play
 
 STOPPED, OVER, FULL, BROKEN = range(4)
 CHUNK = 20_000  # pieces between two returns from the compiled loop
@@ -91,7 +91,7 @@ def simulate_tetris(
     agent
         The agent, which goes on learning.
     rules
-        The rules of the game, from `rlsvi.tetris.rules`; they must not change for an agent (see `setting`).
+        The rules of the game, from `rlsvi_paper.tetris.rules`; they must not change for an agent (see `setting`).
     games
         The number of games.
     max_pieces
@@ -107,9 +107,9 @@ def simulate_tetris(
     Examples
     --------
     >>> import rlsvi
-    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris(), seed=0)
-    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
-    >>> rlsvi.simulate.simulate_tetris(agent, rules, 3).rows.shape
+    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris(), seed=0)
+    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
+    >>> rlsvi_paper.tetris.loop.simulate_tetris(agent, rules, 3).rows.shape
     (3,)
     """
     limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1, FOREVER)
@@ -166,9 +166,9 @@ def play_mean(
     Examples
     --------
     >>> import rlsvi
-    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris(), seed=0)
-    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
-    >>> games = rlsvi.simulate.simulate_tetris(agent, rules, 3)
+    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris(), seed=0)
+    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
+    >>> games = rlsvi_paper.tetris.loop.simulate_tetris(agent, rules, 3)
     >>> rlsvi.simulate.play_mean(agent, rules, games=2, max_pieces=50).rows.shape
     (2,)
     """
@@ -193,7 +193,7 @@ def learner_for(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
 def _kind(agent: StationaryAgent) -> int:
     if not isinstance(agent, StationaryAgent) or not isinstance(agent.basis, Tetris):
         raise TypeError(
-            "agent must be a StationaryRLSVI or StationaryLSVI with basis=rlsvi.bases.Tetris() for the loop of "
+            "agent must be a StationaryRLSVI or StationaryLSVI with basis=rlsvi_paper.tetris.Tetris() for the loop of "
             f"Tetris, got {shown(agent)}: others learn from rlsvi/Tetris-v0 by learn(env)"
         )
     return kind_of(agent.basis.features)

@@ -9,16 +9,15 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Row, Verdict, at_least, claim, mean_se, worst_of
-from rlsvi.paper.degrees import MUCH_FACTOR
-from rlsvi.paper.drawing import DOTTED, Picture, curves, labelled, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.tetris import levels
-from rlsvi.paper.tetris.levels import READINGS, Player, board_of
-from rlsvi.paper.tetris.levels import SIDES as LARGE_BOARD
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, multiple, ratio
-from rlsvi.tetris import solve
+from rlsvi_paper.claim import Row, Verdict, at_least, claim, mean_se, worst_of
+from rlsvi_paper.degrees import MUCH_FACTOR
+from rlsvi_paper.drawing import DOTTED, Picture, curves, labelled, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.tetris import levels, solve
+from rlsvi_paper.tetris.levels import READINGS, Player, board_of
+from rlsvi_paper.tetris.levels import SIDES as LARGE_BOARD
 
 RULES = ("top row", "overflow")
 ROWS = {"top row": 3, "overflow": 4}  # of use

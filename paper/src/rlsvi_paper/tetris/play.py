@@ -8,8 +8,8 @@ import numpy as np
 from rlsvi.core.checks import finite, fits, one_of, shaped, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import reseed
-from rlsvi.tetris.features import Room, check_kind, evaluate, new_room
-from rlsvi.tetris.game import Game, GameOver, Rules, check_rules, new_game, start, step
+from rlsvi_paper.tetris.features import Room, check_kind, evaluate, new_room
+from rlsvi_paper.tetris.game import Game, GameOver, Rules, check_rules, new_game, start, step
 
 CHUNK = 50_000  # pieces between two returns from the compiled loop
 ROWS, PIECES = range(2)
@@ -32,8 +32,8 @@ class Scores(NamedTuple):
     Examples
     --------
     >>> import numpy as np, rlsvi
-    >>> scores = rlsvi.tetris.Scores(np.array([10, 30]), np.array([40, 90]), np.array([1, 1]), "top row")
-    >>> rlsvi.tetris.level(scores).mean
+    >>> scores = rlsvi_paper.tetris.Scores(np.array([10, 30]), np.array([40, 90]), np.array([1, 1]), "top row")
+    >>> rlsvi_paper.tetris.level(scores).mean
     20.0
     """
 
@@ -58,7 +58,7 @@ class Level(NamedTuple):
     Examples
     --------
     >>> import rlsvi
-    >>> round(rlsvi.tetris.level([10, 20, 30]).error, 2)
+    >>> round(rlsvi_paper.tetris.level([10, 20, 30]).error, 2)
     5.77
     """
 
@@ -89,7 +89,7 @@ def level(scores: Any, game_over: GameOver | None = None) -> Level:
     Examples
     --------
     >>> import rlsvi
-    >>> rlsvi.tetris.level([10, 20, 30], "top row").mean
+    >>> rlsvi_paper.tetris.level([10, 20, 30], "top row").mean
     20.0
     """
     rows = finite("scores", getattr(scores, "rows", scores)).ravel()
@@ -135,9 +135,9 @@ def play(
     Examples
     --------
     >>> import rlsvi
-    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
-    >>> weights = rlsvi.tetris.scoring_weights(rules)
-    >>> rlsvi.tetris.play(rules, 0, weights, games=3, max_pieces=50).rows.shape
+    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
+    >>> weights = rlsvi_paper.tetris.scoring_weights(rules)
+    >>> rlsvi_paper.tetris.play(rules, 0, weights, games=3, max_pieces=50).rows.shape
     (3,)
     """
     rules, kind = check_rules(rules), check_kind(kind)

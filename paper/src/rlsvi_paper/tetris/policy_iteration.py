@@ -28,9 +28,9 @@ import numpy as np
 from rlsvi.core.checks import LARGEST_NUMBER, finite, function_of, shaped, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import Seed, sequence, stream, uniform
-from rlsvi.tetris.features import BERTSEKAS, Room, evaluate, new_room
-from rlsvi.tetris.game import Game, GameOver, Rules, check_rules, new_game, start, step
-from rlsvi.tetris.play import Scores, no_scores
+from rlsvi_paper.tetris.features import BERTSEKAS, Room, evaluate, new_room
+from rlsvi_paper.tetris.game import Game, GameOver, Rules, check_rules, new_game, start, step
+from rlsvi_paper.tetris.play import Scores, no_scores
 
 
 class Policies(NamedTuple):
@@ -56,9 +56,9 @@ class Policies(NamedTuple):
     Examples
     --------
     >>> import rlsvi
-    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
-    >>> weights = rlsvi.tetris.scoring_weights(rules)
-    >>> found = rlsvi.tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
+    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
+    >>> weights = rlsvi_paper.tetris.scoring_weights(rules)
+    >>> found = rlsvi_paper.tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
     >>> found.mean.shape
     (3,)
     """
@@ -108,7 +108,7 @@ def scoring_weights(rules: Rules) -> Floats:
     Examples
     --------
     >>> import rlsvi
-    >>> weights = rlsvi.tetris.scoring_weights(rlsvi.tetris.rules(height=6, width=5))
+    >>> weights = rlsvi_paper.tetris.scoring_weights(rlsvi_paper.tetris.rules(height=6, width=5))
     >>> len(weights), weights.min().item()
     (12, -10.0)
     """
@@ -158,9 +158,9 @@ def policy_iteration(
     Examples
     --------
     >>> import rlsvi
-    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
-    >>> weights = rlsvi.tetris.scoring_weights(rules)
-    >>> found = rlsvi.tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
+    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
+    >>> weights = rlsvi_paper.tetris.scoring_weights(rules)
+    >>> found = rlsvi_paper.tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
     >>> found.rows.shape
     (3, 5)
     """

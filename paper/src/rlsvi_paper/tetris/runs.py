@@ -19,7 +19,9 @@ from rlsvi.agents.contract import ACTION, EPISODE, PREDICT
 from rlsvi.core import card
 from rlsvi.core.checks import flag, number, one_of, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
-from rlsvi.simulate.tetris_lanes import (
+from rlsvi_paper.tetris.features import BERTSEKAS, natural_units, smallest_dtype
+from rlsvi_paper.tetris.game import Game, Placements, Rules, check_rules, new_game
+from rlsvi_paper.tetris.lanes import (
     BROKEN,
     EIGHT,
     FLAG,
@@ -48,8 +50,6 @@ from rlsvi.simulate.tetris_lanes import (
     set_targets,
     unpack,
 )
-from rlsvi.tetris.features import BERTSEKAS, natural_units, smallest_dtype
-from rlsvi.tetris.game import Game, Placements, Rules, check_rules, new_game
 
 THREADS, REGISTERS = 64, 80  # threads of a run on a card, and registers of each, so that many runs fit
 LAUNCH_SECONDS = 20.0  # about the time between two returns from the card
@@ -143,7 +143,7 @@ def learn_tetris(
 ) -> RunScores:
     """Let every player learn `games` games, from nothing.
 
-    rules : from `rlsvi.tetris.rules`, for a board on which no feature exceeds 255.
+    rules : from `rlsvi_paper.tetris.rules`, for a board on which no feature exceeds 255.
     memory : the number of most recent transitions to learn from.
     device : "cpu", one run after another, or "cuda", all together.
     advance : called from time to time with the number of games just played.
@@ -226,7 +226,7 @@ def _learn_together(
     found: RunScores,
     advance: Callable[[int], None],
 ) -> None:
-    from rlsvi.simulate.tetris_kernel import play
+    from rlsvi_paper.tetris.kernel import play
 
     cuda, R = card.cuda(), len(players)
     one = new_run(players[0], board.rules, memory)

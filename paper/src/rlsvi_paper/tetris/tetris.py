@@ -15,7 +15,10 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from rlsvi.core.compile import Bools, Floats
-from rlsvi.paper.claim import (
+from rlsvi.study.job import Job
+from rlsvi.study.plot import COLOURS
+from rlsvi.study.statistics import Interval, mean, ratio, ratio_of_medians
+from rlsvi_paper.claim import (
     Row,
     Verdict,
     all_of,
@@ -27,12 +30,14 @@ from rlsvi.paper.claim import (
     mean_se,
     share_of,
 )
-from rlsvi.paper.degrees import FAR_FACTOR, MOST_SHARE, MUCH_FACTOR, NEARLY_ALL, SIGNIFICANT, about, slightly_more
-from rlsvi.paper.drawing import DOTTED, Picture, curves, labelled, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import having
-from rlsvi.paper.tetris import levels
-from rlsvi.paper.tetris.levels import (
+from rlsvi_paper.degrees import FAR_FACTOR, MOST_SHARE, MUCH_FACTOR, NEARLY_ALL, SIGNIFICANT, about, slightly_more
+from rlsvi_paper.drawing import DOTTED, Picture, curves, labelled, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import having
+from rlsvi_paper.tetris import LETTERS, levels, play, policy_iteration, rules, scoring_weights
+from rlsvi_paper.tetris.features import BERTSEKAS, DELLACHERIE, names
+from rlsvi_paper.tetris.game import GameOver
+from rlsvi_paper.tetris.levels import (
     PRINTED,
     READINGS,
     SIDES,
@@ -44,12 +49,6 @@ from rlsvi.paper.tetris.levels import (
     player,
     tuned,
 )
-from rlsvi.study.job import Job
-from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import Interval, mean, ratio, ratio_of_medians
-from rlsvi.tetris import LETTERS, play, policy_iteration, rules, scoring_weights
-from rlsvi.tetris.features import BERTSEKAS, DELLACHERIE, names
-from rlsvi.tetris.game import GameOver
 
 PUBLISHED = 3183.0  # the best level of LSPI that the paper quotes
 LEARNED = 1000.0  # rows a game

@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.paper.claim import Outcome, Row, Verdict, all_of, claim, exactly, in_readings, three_digits
-from rlsvi.paper.degrees import ABOUT, about
-from rlsvi.paper.drawing import DOTTED, Picture, labelled, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import chosen_by_the_others, having
-from rlsvi.simulate.tetris_runs import Player, RunScores, learn_tetris
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import mean, ratio
-from rlsvi.tetris import rules
+from rlsvi_paper.claim import Outcome, Row, Verdict, all_of, claim, exactly, in_readings, three_digits
+from rlsvi_paper.degrees import ABOUT, about
+from rlsvi_paper.drawing import DOTTED, Picture, labelled, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import chosen_by_the_others, having
+from rlsvi_paper.tetris import rules
+from rlsvi_paper.tetris.runs import Player, RunScores, learn_tetris
 
 FIRST_SEED = 1000
 SCHEDULES = ((0.1, 0.95), (0.1, 0.98), (1.0, 0.95))  # epsilon, decay

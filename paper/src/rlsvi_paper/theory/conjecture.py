@@ -15,8 +15,13 @@ from rlsvi.agents import RLSVI
 from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats
 from rlsvi.mdp import FiniteMDP
-from rlsvi.paper.chain import chain_quadratic
-from rlsvi.paper.chain.learning import (
+from rlsvi.problems import Problem
+from rlsvi.study.experiment import Playing, experiment
+from rlsvi.study.job import Job
+from rlsvi.study.plot import COLOURS
+from rlsvi.study.statistics import Interval, bootstrap_medians, power_laws
+from rlsvi_paper.chain import chain_quadratic
+from rlsvi_paper.chain.learning import (
     TIME,
     in_time,
     learning_time,
@@ -27,15 +32,10 @@ from rlsvi.paper.chain.learning import (
     seconds,
     until_learned,
 )
-from rlsvi.paper.claim import Part, Verdict, all_of, at_least, at_most, claim, exactly, worst_of
-from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, panels, runs, ticks_at
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, rows_with, seeds_of
-from rlsvi.problems import Problem
-from rlsvi.study.experiment import Playing, experiment
-from rlsvi.study.job import Job
-from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import Interval, bootstrap_medians, power_laws
+from rlsvi_paper.claim import Part, Verdict, all_of, at_least, at_most, claim, exactly, worst_of
+from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, panels, runs, ticks_at
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells, rows_with, seeds_of
 
 SHORT_CHAIN, FUNCTIONS = 15, 10  # the chain, and its basis, of what is varied at fixed K and H
 SMALL_SIGMA = 0.1  # the paper's

@@ -10,13 +10,16 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Verdict, all_of, claim, claims_in, computed, exactly
-from rlsvi.paper.drawing import DOTTED, LOGARITHMIC, Picture, labelled, panels
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import rows_with
-from rlsvi.paper.theory import lemma_proofs
-from rlsvi.paper.theory.bounds import theorem_parameters
-from rlsvi.paper.theory.optimism import (
+from rlsvi.study.job import Job
+from rlsvi.study.plot import COLOURS
+from rlsvi.study.statistics import proportion
+from rlsvi_paper.claim import Verdict, all_of, claim, claims_in, computed, exactly
+from rlsvi_paper.drawing import DOTTED, LOGARITHMIC, Picture, labelled, panels
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import rows_with
+from rlsvi_paper.theory import lemma_proofs
+from rlsvi_paper.theory.bounds import theorem_parameters
+from rlsvi_paper.theory.optimism import (
     Gap,
     beta_gap,
     crossings,
@@ -27,9 +30,6 @@ from rlsvi.paper.theory.optimism import (
     matched_gap,
     q_gap,
 )
-from rlsvi.study.job import Job
-from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import proportion
 
 PRECISE = 2e-9
 NODES = 96, 400, 1600  # of the integrals; more where the error is larger than that

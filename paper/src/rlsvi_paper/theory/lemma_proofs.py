@@ -13,9 +13,9 @@ import numpy as np
 
 from rlsvi.core.compile import Floats
 from rlsvi.core.regression import Posterior
-from rlsvi.paper.claim import Verdict, computed, exactly
-from rlsvi.paper.theory.bounds import theorem_parameters
-from rlsvi.paper.theory.optimism import crossings, density_crossings
+from rlsvi_paper.claim import Verdict, computed, exactly
+from rlsvi_paper.theory.bounds import theorem_parameters
+from rlsvi_paper.theory.optimism import crossings, density_crossings
 
 of_section = partial(computed, where="section 5", kind="proof")
 LOW, HIGH = 1.0, 1.0  # prior weights of the rewards -1 and 0

@@ -9,15 +9,16 @@ import numpy as np
 import polars as pl
 
 from rlsvi import problems
-from rlsvi.agents import LSVI, PSRL, RLSVI, UCBVI, UCRL2, EpsilonGreedy, GaussianPSRL
+from rlsvi.agents import LSVI, PSRL, RLSVI, UCBVI, UCRL2, EpsilonGreedy
 from rlsvi.agents.agent import Agent
 from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.paper.results import chosen_by_the_others, having, learning_curves, seeds_of
-from rlsvi.paper.theory.bounds import theorem_agent
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, paired_ratio
+from rlsvi_paper.agents import GaussianPSRL
+from rlsvi_paper.results import chosen_by_the_others, having, learning_curves, seeds_of
+from rlsvi_paper.theory.bounds import theorem_agent
 
 THEOREM, RANDOM, DITHERING, FALLING = "RLSVI, theorem", "random play", "epsilon-greedy", "falling epsilon"
 REWARDS = (-1.0, 0.0)

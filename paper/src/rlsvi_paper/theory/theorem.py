@@ -10,8 +10,12 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward
-from rlsvi.paper.claim import (
+from rlsvi.study.experiment import Play, Playing, experiment
+from rlsvi.study.job import Job
+from rlsvi.study.plot import COLOURS, INK, LINES
+from rlsvi.study.statistics import Interval, bootstrap, mean, paired_ratio, percentiles, power_laws
+from rlsvi_paper.chain.learning import dithering_bound, expected_first_reward
+from rlsvi_paper.claim import (
     Outcome,
     Part,
     Verdict,
@@ -24,18 +28,14 @@ from rlsvi.paper.claim import (
     mean_se,
     worst_of,
 )
-from rlsvi.paper.degrees import ABOUT, as_close
-from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
-from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_with, seeds_of
-from rlsvi.paper.theory import prior_regret as prior
-from rlsvi.paper.theory.bounds import proof_bound, regret_shape, theorem_parameters
-from rlsvi.paper.theory.conjecture import copied_chain, left_out
-from rlsvi.paper.theory.prior_regret import MAKERS, THEOREM, Size
-from rlsvi.study.experiment import Play, Playing, experiment
-from rlsvi.study.job import Job
-from rlsvi.study.plot import COLOURS, INK, LINES
-from rlsvi.study.statistics import Interval, bootstrap, mean, paired_ratio, percentiles, power_laws
+from rlsvi_paper.degrees import ABOUT, as_close
+from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
+from rlsvi_paper.figure import Figure
+from rlsvi_paper.results import cells, having, rows_with, seeds_of
+from rlsvi_paper.theory import prior_regret as prior
+from rlsvi_paper.theory.bounds import proof_bound, regret_shape, theorem_parameters
+from rlsvi_paper.theory.conjecture import copied_chain, left_out
+from rlsvi_paper.theory.prior_regret import MAKERS, THEOREM, Size
 
 SMALL_SIZE = 2, 2  # actions and horizon of the sizes that differ in S alone: a burn-in that ends
 DRAWS = 2000  # of the bootstrap

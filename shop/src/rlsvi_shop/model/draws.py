@@ -17,8 +17,8 @@ from rlsvi.core.archive import checked_target
 from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.files import PRIVATE, whole_file
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.model.regression import Sizes, first_weights
-from rlsvi.shop.model.targets import add_answer, add_rows, largest, not_zero, scrambled
+from rlsvi_shop.model.regression import Sizes, first_weights
+from rlsvi_shop.model.targets import add_answer, add_rows, largest, not_zero, scrambled
 
 
 class Draws(NamedTuple):

@@ -8,9 +8,9 @@ import numpy as np
 from rlsvi.core.checks import finite
 from rlsvi.core.compile import Floats
 from rlsvi.core.machine import one_thread
-from rlsvi.shop.events import Event
-from rlsvi.shop.model.draws import Draws
-from rlsvi.shop.model.regression import (
+from rlsvi_shop.events import Event
+from rlsvi_shop.model.draws import Draws
+from rlsvi_shop.model.regression import (
     FIRST_RIDGES,
     Noise,
     ProductArrays,
@@ -28,7 +28,7 @@ from rlsvi.shop.model.regression import (
     no_products,
     solve_weights,
 )
-from rlsvi.shop.model.targets import (
+from rlsvi_shop.model.targets import (
     OpenVisit,
     VisitArrays,
     VisitLog,
@@ -38,7 +38,7 @@ from rlsvi.shop.model.targets import (
     targets_of,
     work_row,
 )
-from rlsvi.shop.settings import ShopSettings, schema
+from rlsvi_shop.settings import ShopSettings, schema
 
 RECENT = 200  # visits that the baseline averages over
 ENOUGH = 20  # rewards below which none is called wild

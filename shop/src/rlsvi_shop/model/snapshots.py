@@ -12,10 +12,10 @@ from rlsvi.core import archive
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite
 from rlsvi.core.files import PRIVATE
-from rlsvi.shop.model.learner import RECENT, Chains, RewardTotals, ShopLearner
-from rlsvi.shop.model.regression import FACTORS, ProductArrays, Ridges, check_memory
-from rlsvi.shop.model.targets import NEVER, OpenVisit, VisitArrays
-from rlsvi.shop.settings import ShopSettings, fingerprint
+from rlsvi_shop.model.learner import RECENT, Chains, RewardTotals, ShopLearner
+from rlsvi_shop.model.regression import FACTORS, ProductArrays, Ridges, check_memory
+from rlsvi_shop.model.targets import NEVER, OpenVisit, VisitArrays
+from rlsvi_shop.settings import ShopSettings, fingerprint
 
 KIND = "shop learner"
 COUNTS = ("last", "ignored", "refreshed_at", "refreshed_event")

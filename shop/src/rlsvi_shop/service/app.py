@@ -18,9 +18,9 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
 from rlsvi import __version__
-from rlsvi.shop.events import StoreError
-from rlsvi.shop.recommender import Recommender
-from rlsvi.shop.requests import (
+from rlsvi_shop.events import StoreError
+from rlsvi_shop.recommender import Recommender
+from rlsvi_shop.requests import (
     Close,
     Feedback,
     NotReady,
@@ -31,10 +31,10 @@ from rlsvi.shop.requests import (
     VisitRequest,
     name_of,
 )
-from rlsvi.shop.service.guard import BusyError, Guard, check_token
-from rlsvi.shop.service.metrics import Metrics
-from rlsvi.shop.service.pages import HEADERS, reference_page, watch_page
-from rlsvi.shop.service.statistics import COLUMNS, MOST_PRODUCTS, ShopStatistics
+from rlsvi_shop.service.guard import BusyError, Guard, check_token
+from rlsvi_shop.service.metrics import Metrics
+from rlsvi_shop.service.pages import HEADERS, reference_page, watch_page
+from rlsvi_shop.service.statistics import COLUMNS, MOST_PRODUCTS, ShopStatistics
 
 Asked = TypeVar("Asked")
 PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token

@@ -14,9 +14,9 @@ from ipaddress import ip_address
 from time import monotonic, perf_counter
 from typing import Any
 
-from rlsvi.shop.events import StoreError
-from rlsvi.shop.requests import Conflict, NotFound, NotJSON, NotReady, RequestError
-from rlsvi.shop.service.metrics import Metrics
+from rlsvi_shop.events import StoreError
+from rlsvi_shop.requests import Conflict, NotFound, NotJSON, NotReady, RequestError
+from rlsvi_shop.service.metrics import Metrics
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -22,9 +22,9 @@ TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false"
 @cache
 def watch_page() -> str:
     """Return the page at /, which shows what /statistics returns."""
-    folder = files("rlsvi.shop.service")
+    folder = files("rlsvi_shop.service")
     body, script = (folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "js"))
-    return document("The shop", body, style_of("rlsvi.shop.service", "page.css"), script, live=True)
+    return document("The shop", body, style_of("rlsvi_shop.service", "page.css"), script, live=True)
 
 
 def reference_page(openapi: dict[str, Any]) -> str:
@@ -38,7 +38,7 @@ def reference_page(openapi: dict[str, Any]) -> str:
 Version {escape(about["version"])}.</p>
 {sections}"""
     return document(
-        f"{escape(about['title'])}: all requests", body, style_of("rlsvi.shop.service", "reference.css")
+        f"{escape(about['title'])}: all requests", body, style_of("rlsvi_shop.service", "reference.css")
     )
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rlsvi.shop.catalogue import missing_products, products_of_file
-from rlsvi.shop.events import Events, StoreError
-from rlsvi.shop.requests import check_names
-from rlsvi.shop.service.metrics import FOLDER, forget
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop.catalogue import missing_products, products_of_file
+from rlsvi_shop.events import Events, StoreError
+from rlsvi_shop.requests import check_names
+from rlsvi_shop.service.metrics import FOLDER, forget
+from rlsvi_shop.settings import ShopSettings
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.3, 10.0  # seconds before a process is started again
 STEADY = 5.0  # seconds after which a process counts as well
@@ -38,7 +38,7 @@ def run(path: Path, settings: ShopSettings, workers: int, learner: bool, stop: t
     host, port = listening.getsockname()[:2]
     numbers = tempfile.mkdtemp(prefix="rlsvi-metrics-")
     os.environ[FOLDER] = numbers  # for `forget`
-    module, place = [sys.executable, "-m", "rlsvi.shop.service.processes"], [str(path), str(os.getpid())]
+    module, place = [sys.executable, "-m", "rlsvi_shop.service.processes"], [str(path), str(os.getpid())]
     children: list[Child] = []
     try:
         if learner:
@@ -239,20 +239,20 @@ def _log_failure(kind: type[BaseException], error: BaseException, trace: Traceba
 
 
 def main() -> None:
-    """Be a child, as `python -m rlsvi.shop.service.processes ROLE SHOP.TOML PARENT [DESCRIPTOR]`.
+    """Be a child, as `python -m rlsvi_shop.service.processes ROLE SHOP.TOML PARENT [DESCRIPTOR]`.
 
     Only a worker imports the web server.
     """
     role, path, parent, *descriptor = sys.argv[1:]
     log_as(role)
     if role == "worker":
-        from rlsvi.shop.service.worker import serve
+        from rlsvi_shop.service.worker import serve
 
         serve(ShopSettings.from_toml(path), socket.socket(fileno=int(descriptor[0])), int(parent))
     else:
         yield_to_others()
         stop = stop_on_signal()
-        from rlsvi.shop.follower import learn
+        from rlsvi_shop.follower import learn
 
         learn(ShopSettings.from_toml(path), stop, int(parent))
 

@@ -15,12 +15,12 @@ import sqlalchemy as sa
 from scipy.special import stdtrit
 
 from rlsvi.core.compile import Floats
-from rlsvi.shop.events import Events, events
-from rlsvi.shop.follower import is_behind
-from rlsvi.shop.recommender import LATE_SECONDS, MOST_FAILURES
-from rlsvi.shop.requests import name_of
-from rlsvi.shop.samples import ServedDraws
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop.events import Events, events
+from rlsvi_shop.follower import is_behind
+from rlsvi_shop.recommender import LATE_SECONDS, MOST_FAILURES
+from rlsvi_shop.requests import name_of
+from rlsvi_shop.samples import ServedDraws
+from rlsvi_shop.settings import ShopSettings
 
 COLUMNS = ("product", "shown", "mean", "value", "offered")  # that products are sorted by
 MOST_PRODUCTS = 1000  # products of an answer

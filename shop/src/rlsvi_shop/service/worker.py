@@ -15,13 +15,13 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from rlsvi.shop.events import Event
-from rlsvi.shop.model.draws import choose
-from rlsvi.shop.recommender import Recommender
-from rlsvi.shop.samples import first_samples
-from rlsvi.shop.service.app import create_app
-from rlsvi.shop.service.guard import CONNECTION
-from rlsvi.shop.settings import ShopSettings
+from rlsvi_shop.events import Event
+from rlsvi_shop.model.draws import choose
+from rlsvi_shop.recommender import Recommender
+from rlsvi_shop.samples import first_samples
+from rlsvi_shop.service.app import create_app
+from rlsvi_shop.service.guard import CONNECTION
+from rlsvi_shop.settings import ShopSettings
 
 GRACE = 20  # seconds that accepted requests may take when the process ends
 WATCHING = 0.2  # seconds between two looks for new samples

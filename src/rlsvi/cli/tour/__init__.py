@@ -25,11 +25,11 @@ from rlsvi.core.cache import is_kept
 from rlsvi.core.files import write_file
 from rlsvi.envs.task import play
 from rlsvi.html import document, style_of
-from rlsvi.paper.report.page import style_name
-from rlsvi.paper.report.records import ClaimRecord, read_figure
 from rlsvi.progress import display_in_use
 from rlsvi.simulate.finite import run
 from rlsvi.study.compare import warm_up
+from rlsvi_paper.report.page import style_name
+from rlsvi_paper.report.records import ClaimRecord, read_figure
 
 SECONDS = {"ready": 1.0, "cart-pole": 20.0, "chain": 4.0, "recommendation": 3.0, "tetris": 5.0, "claims": 4.0}
 FIRST_SECONDS = {
@@ -189,7 +189,7 @@ def show_tetris(code: str, guide: Guide) -> tuple[str, bytes]:
     rows = names["simulate_tetris"](names["agent"], names["board"], GAMES).rows
     guide.say(chart([float(n) for n in rows], width=min(50, guide.console.width - 12), what="rows of games"))
     first, last = (float(np.mean(part)) for part in (rows[:20], rows[-20:]))
-    env = rlsvi.envs.TetrisEnv(height=10, width=6, render_mode="rgb_array")
+    env = rlsvi_paper.tetris.TetrisEnv(height=10, width=6, render_mode="rgb_array")
     players = AtRandom(env.rules.actions), names["agent"]
     frames = (film(player, env, lambda: Image.fromarray(env.render()), PLACEMENTS) for player in players)
     sentence = (
@@ -238,9 +238,9 @@ runs.plot("recommendation.png")""",
     "tetris": Stop(
         "Play Tetris after 200 games",
         """import rlsvi
-from rlsvi.simulate import simulate_tetris
-board = rlsvi.tetris.rules(height=10, width=6)
-agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris(), form="afterstate", gamma=0.99, seed=0)
+from rlsvi_paper.tetris import simulate_tetris
+board = rlsvi_paper.tetris.rules(height=10, width=6)
+agent = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris(), form="afterstate", gamma=0.99, seed=0)
 print(simulate_tetris(agent, board, 200).rows)""",
         show_tetris,
     ),

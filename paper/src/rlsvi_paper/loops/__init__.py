@@ -1,0 +1,1 @@
+"""Compiled loops that only figures of this package use."""
