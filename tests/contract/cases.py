@@ -30,7 +30,7 @@ EPISODES, STEPS = "episodes", "steps"
 class Case:
     """An agent and what suits it."""
 
-    agent: str  # a name in rlsvi.__all__
+    agent: str  # a name in rlsvi.__all__, or in `home`
     kind: str  # what it observes: "table" or "vector"
     options: dict = field(default_factory=dict)
     fused: bool = True  # whether a compiled loop plays it
@@ -38,6 +38,7 @@ class Case:
     looks: bool = True  # at observations
     code: Any = None  # given on loading
     label: str = ""  # of a second case of this kind
+    home: Any = rlsvi
 
     @property
     def name(self):
@@ -45,7 +46,7 @@ class Case:
 
     @property
     def type(self):
-        return getattr(rlsvi, self.agent)
+        return getattr(self.home, self.agent)
 
     @property
     def arguments(self):
@@ -138,8 +139,6 @@ SPECIAL = [
     _vector("IncrementalRLSVI", keep_prior=False),
     Case("BootstrapRLSVI", "table", {"prior_mean": 0.5}),
     _vector("BootstrapRLSVI", prior_weight=0.5, random_prior=False),
-    Case("BoundedTargetRLSVI", "table", {"bounds": (-0.5, 0.5)}),
-    _vector("BoundedTargetRLSVI", sigma=rlsvi.InverseGamma(2.0, 1.0), bounds=(-0.5, 0.5)),
     Case("GradientRLSVI", "table", {"ensemble": 2, "updates": 4, "memory": 6}, fused=False),
     _vector("GradientRLSVI", ensemble=2, updates=4, memory=6),
     Case("StationaryRLSVI", "table", {"memory": 6}, fused=False),
@@ -156,12 +155,10 @@ SPECIAL = [
     Case("ThompsonSampling", "table", {"prior": (1.0, 2.0)}, looks=False),
     Case("PSRL", "table", {"homogeneous": True}, label=" homogeneous"),
     Case("UCRL2", "table", {"homogeneous": True}, label=" homogeneous"),
-    Case("HomogeneousRLSVI", "table", {"prior_mean": 0.5}),
     Case("UCBVI", "table", {"bonus": "bernstein"}),
     Case("EnsembleRLSVI", "table", {"members": 3, "prior_mean": 0.5}),
     Case("EnsembleRLSVI", "table", {"members": 3, "perturb": "weights"}, label=" weights"),
     _vector("EnsembleRLSVI", members=3, prior_scale=0.5),
-    Case("WorstCaseRLSVI", "table", {"scale": 0.003, "clip": True}),
 ]
 
 
