@@ -1,21 +1,27 @@
-"""A shop that learns what to recommend: RLSVI for many customers at once, kept in a database."""
+"""A shop that learns what to recommend: RLSVI for many customers at once, kept in a database.
+
+Importing it is cheap: its parts are loaded on first use.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rlsvi_shop.events import Event, Events, StoreError
-from rlsvi_shop.recommender import Recommender
-from rlsvi_shop.settings import ShopSettings
-
 if TYPE_CHECKING:
+    from rlsvi_shop.events import Event, Events, StoreError
     from rlsvi_shop.exchange import events_frame, export_events, import_events
     from rlsvi_shop.judging import judge
+    from rlsvi_shop.recommender import Recommender
+    from rlsvi_shop.settings import ShopSettings
 
-LATER = {"events_frame": "exchange", "export_events": "exchange", "import_events": "exchange", "judge": "judging"}
-__all__ = ["Event", "Events", "Recommender", "ShopSettings", "StoreError", *LATER]
+HOMES = {
+    **dict.fromkeys(("Event", "Events", "StoreError"), "events"),
+    **dict.fromkeys(("events_frame", "export_events", "import_events"), "exchange"),
+    **{"judge": "judging", "Recommender": "recommender", "ShopSettings": "settings"},
+}
+__all__ = list(HOMES)
 
 
-def __getattr__(name: str) -> Any:  # what a server does without is loaded on first use
-    if name not in LATER:
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{LATER[name]}"), name)
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)

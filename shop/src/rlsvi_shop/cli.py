@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.errors import report_errors
-from rlsvi.core.files import file_instead
+from rlsvi.core.files import PRIVATE, check_folder, file_instead, write_file
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command loads what it uses, so that the other commands start quickly
     from rlsvi_shop.settings import ShopSettings
 
 ShopFile = Annotated[Path, typer.Argument(metavar="SHOP.TOML", help="The file of the shop's settings.")]
@@ -138,7 +137,7 @@ def simulate_shop(
     """
     with report_errors(lambda: "what was acknowledged is stored"):
         if new:
-            _new(file, products, slots, seed)
+            _write_new(file, products, slots, seed)
             return
         settings = shop_settings(file)
         from rlsvi_shop.service.customers import Customers, summary
@@ -151,9 +150,7 @@ def simulate_shop(
         print(json.dumps(shown) if as_json else "\n".join(f"{name:<20}{value:g}" for name, value in shown.items()))
 
 
-def _new(file: Path, products: int, slots: int, seed: int) -> None:
-    """Write the settings of a new shop and its products, if there is no such shop yet."""
-    from rlsvi.core.files import PRIVATE, check_folder, write_file
+def _write_new(file: Path, products: int, slots: int, seed: int) -> None:
     from rlsvi_shop.service.customers import references
 
     if slots > products:
@@ -208,14 +205,15 @@ def import_events(
 
 
 def shop_settings(file: Path) -> "ShopSettings":
-    """Return the settings in a file, or say what has to be installed to read them."""
-    try:
-        from rlsvi_shop.settings import ShopSettings
-    except ImportError as error:
-        raise RuntimeError(str(error)) from None  # it says what to install
+    """Return the settings in a file."""
+    from rlsvi_shop.settings import ShopSettings
+
     if not file.exists():
         remedy = file_instead(
             file, "name the settings of a shop, as rlsvi simulate-shop shop.toml --new writes them"
         )
         raise FileNotFoundError(f"there is no file {file}: {remedy}")
     return ShopSettings.from_toml(file)
+
+
+from rlsvi.cli.errors import report_errors  # noqa: E402  at the end: `rlsvi.cli` takes the commands from this file

@@ -9,12 +9,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.interval import Interval
-from rlsvi.offline.value import ROBUST, WEIGHTED
+from rlsvi.offline.value import ROBUST, WEIGHTED, by_step, rows_by_step, student_interval, weighted_sum
 from rlsvi_shop.catalogue import with_features
 from rlsvi_shop.events import Event, Events, row_of
 from rlsvi_shop.model.draws import Draws, best_by_sample, customer_row
@@ -117,8 +116,10 @@ def judge(
     halves = set(begun[: len(begun) // 2]), set(begun[len(begun) // 2 :])
     first, second = (_steps_of_half(settings, stored, halves[1 - i]) for i in (0, 1))
     returns = np.concatenate([np.add.reduceat(steps.reward, steps.start[:-1]) for steps in (first, second)])
+    mean, n = float(returns.mean()), returns.size
+    logged = student_interval(mean, (returns - mean) / n, n, level)
     values = value_of_samples(first, level), value_of_samples(second, level)
-    return ShopValue(_student(returns, level), values, returns.size, float(level))
+    return ShopValue(logged, values, n, float(level))
 
 
 def _as_they_count(events: list[Event], limits: RewardSettings) -> list[Event]:
@@ -152,13 +153,6 @@ def _mean(a: Interval, b: Interval) -> Interval:
     value = (a.value + b.value) / 2
     half = math.hypot(a.high - a.low, b.high - b.low) / 4
     return Interval(value, value - half, value + half)
-
-
-def _student(returns: Floats, level: float) -> Interval:
-    """Return the mean of the rewards of visits, with Student's interval."""
-    mean, n = float(returns.mean()), returns.size
-    wide = float(stats.t.ppf((1 + level) / 2, n - 1) * returns.std(ddof=1) / math.sqrt(n)) if n > 1 else math.inf
-    return Interval(mean, mean - wide, mean + wide)
 
 
 def _steps_of_half(settings: ShopSettings, events: list[Event], learned: set[str]) -> "LoggedSteps":
@@ -317,7 +311,12 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
     """Return the value of a policy that draws one of the samples for each visit, by visits of other policies."""
     if steps.propensity is None:
         return SampleValue({}, None, f"not every recommendation has a propensity: {HINT}")
-    row, weight = _weights(steps)
+    row = rows_by_step(steps.start)
+    with np.errstate(divide="ignore"):
+        ratio = np.log(steps.chance) - np.log(steps.propensity)[:, None]
+    logs = np.cumsum(by_step(row, ratio), axis=1)  # a visit that has ended keeps its weights
+    # They are finite, so that those of very long visits are too small, which their mean tells.
+    weight = np.exp(np.minimum(logs, LARGEST_LOG)) / steps.chance.shape[1]
     each = weight.sum(axis=2)
     total = each.sum(axis=0)
     effective = float(total[-1] ** 2 / np.square(each[:, -1]).sum()) if total[-1] > 0 else 0.0
@@ -345,10 +344,9 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
     following = np.roll(steps.chosen_value, -1, axis=0)
     following[steps.start[1:] - 1] = 0.0
     wrong_by = steps.reward[:, None] + following - steps.shown_value[:, None]
-    reward = np.where(row < 0, 0.0, steps.reward[row])
-    terms = (weight * np.where(row[:, :, None] < 0, 0.0, wrong_by[row])).sum(axis=2)
+    terms = (weight * by_step(row, wrong_by)).sum(axis=2)
     first = steps.chosen_value[steps.start[:-1]].mean(axis=1)
-    plain, spread_over = _estimate(each, each * reward, np.zeros(steps.visits), level)
+    plain, spread_over = _estimate(each, each * by_step(row, steps.reward), np.zeros(steps.visits), level)
     if spread_over < LEAST_REWARDS:
         why = (
             f"its estimate rests on the rewards of {spread_over:.1f} visits, and {LEAST_REWARDS} are needed: log "
@@ -359,36 +357,15 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
     return SampleValue({WEIGHTED: plain, ROBUST: robust}, effective, "")
 
 
-def _weights(steps: LoggedSteps) -> tuple[Longs, Floats]:
-    """Return the row of every visit and slot, (E, T), -1 after the end, and its weights by sample, (E, T, S).
-
-    The weights of a visit that has ended stay as they were. They are finite, so that those of very long visits
-    are too small, which their mean tells.
-    """
-    lengths = np.diff(steps.start)
-    slot = np.arange(lengths.max())
-    row = np.where(slot < lengths[:, None], steps.start[:-1, None] + slot, -1)
-    with np.errstate(divide="ignore"):
-        ratio = np.log(steps.chance) - np.log(np.asarray(steps.propensity))[:, None]
-    logs = np.cumsum(np.where(row[:, :, None] < 0, 0.0, ratio[row]), axis=1)
-    return row, np.exp(np.minimum(logs, LARGEST_LOG)) / steps.chance.shape[1]
-
-
 def _estimate(weight: Floats, terms: Floats, first: Floats, level: float) -> tuple[Interval, float]:
     """Return the estimate of weighted terms (E, T), and how many visits make up its spread.
 
-    The estimate is linearised in the visits. If d is what each of them adds to its error, (sum of d^2)^2 / (sum of
-    d^4) visits make up the spread: all of them if these are of one size, and as many as have a reward if few have
-    one. So many, less one, are the degrees of freedom of Student's interval.
+    If d is what each of the visits adds to the error of the estimate, (sum of d^2)^2 / (sum of d^4) visits make up
+    the spread: all of them if these are of one size, and as many as have a reward if few have one. So many, less
+    one, are the degrees of freedom of Student's interval.
     """
     total = weight.sum(axis=0)
-    means = terms.sum(axis=0) / total
-    value = float(first.mean() + means.sum())
-    parts = (first - first.mean()) / len(first) + ((terms - weight * means) / total).sum(axis=1)
+    value, parts = weighted_sum(weight / total, terms / total, first)
     squares = np.square(parts / max(float(np.abs(parts).max()), SMALLEST_DIVISOR))
     count = float(squares.sum() ** 2 / max(float(np.square(squares).sum()), SMALLEST_DIVISOR))
-    if count <= 1.0:
-        return Interval(value, -math.inf, math.inf), count
-    spread = math.sqrt(float(np.square(parts).sum()) * count / (count - 1))
-    half = float(stats.t.ppf((1 + level) / 2, count - 1) * spread)
-    return Interval(value, value - half, value + half), count
+    return student_interval(value, parts, count, level), count

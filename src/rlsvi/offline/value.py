@@ -390,20 +390,30 @@ class EpisodeWeights(NamedTuple):
         """Return the weights of a shorter horizon."""
         return EpisodeWeights(self.share[:, :steps], self.row[:, :steps], self.discount[:steps])
 
-    def spread_over(self, numbers: Floats) -> Floats:
-        """Return numbers of rows (N,) by episode and step, 0 after the end."""
-        return np.where(self.row < 0, 0.0, numbers[self.row])
+
+def rows_by_step(start: Longs, most: int = 0) -> Longs:
+    """Return the row of every episode and step, (E, T), -1 after the end of an episode.
+
+    start : (E + 1,) the first row of every episode, and the number of rows.
+    most : the number of steps that count; 0: all.
+    """
+    lengths = np.diff(start)
+    steps = np.arange(min(lengths.max(), most or lengths.max()))
+    return np.where(steps < lengths[:, None], start[:-1, None] + steps, -1)
+
+
+def by_step(row: Longs, numbers: Floats) -> Floats:
+    """Return numbers of rows, (N, ..), by episode and step, (E, T, ..), 0 after the end."""
+    over = np.expand_dims(row < 0, tuple(range(2, numbers.ndim + 1)))
+    return np.where(over, 0.0, numbers[row])
 
 
 def episode_weights(problem: OffPolicyProblem) -> EpisodeWeights:
     """Return the weights of all episodes, after asking for the policy in every row up to the horizon."""
     log = problem.log
     assert log.propensity is not None
-    lengths = np.diff(log.start)
-    T = int(min(lengths.max(), problem.horizon or lengths.max()))
-    steps = np.arange(T)
-    row = np.where(steps < lengths[:, None], log.start[:-1, None] + steps, -1)
-    ratio = np.ones(log.steps)
+    row = rows_by_step(log.start, problem.horizon)
+    T, ratio = row.shape[1], np.ones(log.steps)
     for first, last in zip(log.start[:-1].tolist(), log.start[1:].tolist(), strict=True):
         for i in range(first, min(last, first + T)):
             ratio[i] = problem.policy_at(i, i - first)[log.action[i]] / log.propensity[i]
@@ -411,32 +421,48 @@ def episode_weights(problem: OffPolicyProblem) -> EpisodeWeights:
                 break
         problem.advance(last - first)
     with np.errstate(divide="ignore"):
-        logs = np.cumsum(np.where(row < 0, 0.0, np.log(ratio[row])), axis=1)
+        logs = np.cumsum(by_step(row, np.log(ratio)), axis=1)
     top = logs.max(axis=0)
     share = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
     total = share.sum(axis=0)
     return EpisodeWeights(
-        share / np.where(total > 0, total, 1.0), row, np.power(problem.gamma, steps, dtype=np.float64)
+        share / np.where(total > 0, total, 1.0), row, np.power(problem.gamma, np.arange(T), dtype=np.float64)
     )
 
 
 def weighted_estimate(weights: EpisodeWeights, numbers: Floats, first: Floats, level: float) -> Interval:
     """Return the mean of `first` (E,) plus the weighted sum of numbers of rows (N,), with an interval.
 
-    The interval is Student's with the effective number of episodes: the estimate is linearised in the episodes. It
-    is unknown for fewer than two of them, and for a few that are all alike.
+    The interval is unknown for fewer than two effective episodes, and for a few that are all alike.
     """
-    table = weights.spread_over(numbers)
-    size = float(np.abs(first).max() + (np.abs(table).max(axis=0) * weights.discount).sum())
-    terms = weights.share * table
-    means = terms.sum(axis=0)
-    value = float(first.mean() + (means * weights.discount).sum())
-    parts = (first - first.mean()) / len(first) + (terms - weights.share * means) @ weights.discount
+    table = by_step(weights.row, numbers) * weights.discount
+    value, parts = weighted_sum(weights.share, weights.share * table, first)
+    size = float(np.abs(first).max() + np.abs(table).max(axis=0).sum())
     freedom = weights.effective - 1
     if freedom < 1 or (freedom < FEW_EPISODES and np.abs(parts).max() <= ROUNDING * size):
         return Interval(value, -np.inf, np.inf)
-    spread = np.sqrt(np.square(parts).sum() * weights.effective / freedom)
-    half = float(stats.t.ppf((1 + level) / 2, freedom) * spread)
+    return student_interval(value, parts, weights.effective, level)
+
+
+def weighted_sum(share: Floats, terms: Floats, first: Floats) -> tuple[float, Floats]:
+    """Return the mean of `first` (E,) plus the sum of weighted terms, and what each episode adds to its error.
+
+    The estimate is linearised in the episodes: the sum of the squares of what they add is its variance.
+
+    share : (E, T) weights that add up to one for each step.
+    terms : (E, T) numbers times these weights.
+    """
+    means = terms.sum(axis=0)
+    parts = (first - first.mean()) / len(first) + (terms - share * means).sum(axis=1)
+    return float(first.mean() + means.sum()), parts
+
+
+def student_interval(value: float, parts: Floats, effective: float, level: float) -> Interval:
+    """Return a value with Student's interval, by what episodes add to its error and their effective number."""
+    if effective <= 1:
+        return Interval(value, -np.inf, np.inf)
+    spread = np.sqrt(np.square(parts).sum() * effective / (effective - 1))
+    half = float(stats.t.ppf((1 + level) / 2, effective - 1) * spread)
     return Interval(value, value - half, value + half)
 
 
