@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tetris_twin as twin
 
+import rlsvi_paper.tetris
 from rlsvi.core.random import reseed, stream, uniform
 from rlsvi_paper.tetris import LETTERS, Exact, Level, level, play, policy_iteration, rules, scoring_weights, solve
 from rlsvi_paper.tetris.features import (

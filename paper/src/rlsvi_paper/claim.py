@@ -109,8 +109,35 @@ def claim(
 ) -> Callable[[Callable[[pl.DataFrame], Verdict | Verdicts | Parts]], Claim]:
     """Declare that the function below judges what the paper says at `where`, on some rows of the table.
 
-    It returns a verdict, or yields several. With `table`, the headings of a table, it yields verdicts and their
-    rows in it: see `worst_of`.
+    Parameters
+    ----------
+    words
+        What the paper says, in short.
+    where
+        Its section or appendix.
+    rows
+        Selects the part of the table that the function is given; the seeds in it are counted.
+    table
+        The headings of a table. Then the function yields verdicts and their rows in it, as `worst_of` takes them;
+        else it returns a verdict, or yields several.
+    **about
+        `kind`, `headline` or `otherwise`, as in `Claim`.
+
+    Returns
+    -------
+    Callable
+        The decorator. The docstring of the function below it is the criterion.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rlsvi_paper.claim import claim, exactly
+    >>> @claim("no reward is negative", "section 2")
+    ... def positive(frame):
+    ...     "The least reward is at least 0."
+    ...     return exactly(frame["reward"].min() >= 0, "looked at all rewards")
+    >>> print(positive.judge(pl.DataFrame({"reward": [0.0, 1.0]})).outcome)
+    reproduced
     """
 
     def declared(judge: Callable[[pl.DataFrame], Any]) -> Claim:

@@ -23,12 +23,31 @@ RUNS = ("seeds", "short_runs", "noisy", "large_seeds")  # the sizes that are num
 class Figure:
     """A figure of the paper: what is computed for it, what the paper says about it, how it is drawn.
 
-    where : where it stands in the paper.
-    caption : what is drawn and how to read it.
-    sizes : for each scale the arguments of `jobs`, "seeds" among them.
-    jobs : the jobs of a size.
-    claims : functions of the table of all results.
-    draw : the picture, from the same table.
+    Parameters
+    ----------
+    name
+        What `rlsvi paper` calls it.
+    title
+        Its heading in the report.
+    where
+        Where it stands in the paper.
+    caption
+        What is drawn and how to read it.
+    sizes
+        For each scale the arguments of `jobs`, "seeds" among them.
+    jobs
+        The jobs of a size.
+    claims
+        Functions of the table of all results, declared by `claim`.
+    draw
+        The picture, from the same table.
+
+    Examples
+    --------
+    >>> import rlsvi_paper
+    >>> figure = rlsvi_paper.figure_called("chain-regret")
+    >>> figure.where
+    'section 6.1.1, figure 2'
     """
 
     name: str
@@ -52,7 +71,30 @@ class Figure:
         paper: Mapping[str, Any],
         claims: Sequence[Claim] | None = None,
     ) -> "Figure":
-        """The figure of a file, named like it, made of its functions `jobs` and `draw` and of its claims."""
+        """Make the figure of a file, named like it, of its functions `jobs` and `draw` and of its claims.
+
+        Parameters
+        ----------
+        module
+            The `__name__` of the file.
+        title
+            Its heading in the report.
+        where
+            Where it stands in the paper.
+        caption
+            What is drawn and how to read it.
+        quick
+            The arguments of `jobs` at a scale of seconds to a minute.
+        paper
+            The arguments of `jobs` at the paper's scale.
+        claims
+            By default, those that the file declares.
+
+        Returns
+        -------
+        Figure
+            The figure.
+        """
         file, name = sys.modules[module], module.rpartition(".")[2].replace("_", "-")
         sizes, found = {"quick": quick, "paper": paper}, claims or claims_in(file)
         return cls(name, title, where, caption, sizes, file.jobs, found, file.draw)

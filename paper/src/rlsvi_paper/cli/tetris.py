@@ -36,9 +36,9 @@ def tetris(
 ) -> None:
     """Train stationary RLSVI on Tetris, or take a saved agent, and watch it play one game. Ctrl-C ends it.
 
-    On the usual board it removes about 50 rows a game after learning from 50 games, about 1000 after 100 games, and
-    several thousand after 150. Keep the agent with --save. A saved agent plays by the rules it has learned with,
-    which are in its file; other rules are refused.
+    On the usual board it removes about 50 rows a game after learning from 50 games, about 1000 after 100 games,
+    and several thousand after 150. Keep the agent with --save. A saved agent plays by the rules it has learned
+    with, which are in its file; other rules are refused.
 
     Example: rlsvi tetris --games 150 --save player.rlsvi
 

@@ -100,8 +100,9 @@ def simulate_concurrent(
     Examples
     --------
     >>> import rlsvi
+    >>> from rlsvi_paper.loops.concurrent import simulate_concurrent
     >>> agent = rlsvi.EnsembleRLSVI(members=4, seed=0)
-    >>> history = rlsvi_paper.loops.concurrent.simulate_concurrent(agent, rlsvi.problems.chain(5), rounds=10, agents=4)
+    >>> history = simulate_concurrent(agent, rlsvi.problems.chain(5), rounds=10, agents=4)
     >>> history.reward.shape
     (40,)
     """

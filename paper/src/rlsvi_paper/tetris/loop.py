@@ -193,8 +193,8 @@ def learner_for(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
 def _kind(agent: StationaryAgent) -> int:
     if not isinstance(agent, StationaryAgent) or not isinstance(agent.basis, Tetris):
         raise TypeError(
-            "agent must be a StationaryRLSVI or StationaryLSVI with basis=rlsvi_paper.tetris.Tetris() for the loop of "
-            f"Tetris, got {shown(agent)}: others learn from rlsvi/Tetris-v0 by learn(env)"
+            "agent must be a StationaryRLSVI or StationaryLSVI with basis=rlsvi_paper.tetris.Tetris() for the "
+            f"loop of Tetris, got {shown(agent)}: others learn from rlsvi/Tetris-v0 by learn(env)"
         )
     return kind_of(agent.basis.features)
 

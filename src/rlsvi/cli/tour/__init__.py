@@ -1,16 +1,18 @@
-"""The tour of `rlsvi demo`: four things the library does, each learned while one watches, and a page of them."""
+"""The tour of `rlsvi demo`: some things the library does, each learned while one watches, and a page of them.
+
+Other packages add stops of their own: an entry point of the group rlsvi.demo is a dictionary like STOPS.
+"""
 
 import io
 import math
-import subprocess
-import sys
 import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import date
 from html import escape
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,51 +30,44 @@ from rlsvi.html import document, style_of
 from rlsvi.progress import display_in_use
 from rlsvi.simulate.finite import run
 from rlsvi.study.compare import warm_up
-from rlsvi_paper.report.page import style_name
-from rlsvi_paper.report.records import ClaimRecord, read_figure
 
-SECONDS = {"ready": 1.0, "cart-pole": 20.0, "chain": 4.0, "recommendation": 3.0, "tetris": 5.0, "claims": 4.0}
-FIRST_SECONDS = {
-    "ready": 26.0,
-    "cart-pole": 22.0,
-    "chain": 6.0,
-    "recommendation": 10.0,
-    "tetris": 22.0,
-    "claims": 7.0,
-}
-CLAIMS = 35.0  # of the last stop, if no claim has been judged there before
 DOUBT = 8.0  # seconds that went as expected, before the first stop
 SECONDS_BETWEEN_UPDATES = 1.0  # of the line that moves
 EPISODES, SEEDS, STEPS = 20, 5, 400  # of CartPole; steps are those that are filmed
-GAMES, PLACEMENTS = 200, 120  # of Tetris
-FIGURES = ("chain-regret", "chain-length", "recsys-boltzmann", "chain-lambda", "dithering")
 PALE, CART, POLE = "#d9d9d9", "#0072B2", "#D55E00"
 WIDTH, HEIGHT = 300, 150  # of the picture of a cart
 
 
+class Stop(NamedTuple):
+    """A stop of the tour.
+
+    show : what happens there. It takes the guide and what `begin` gave, and returns the HTML below the title.
+    seconds : how long it is likely to take, given the folder of the page.
+    begin : opened with the folder before the first stop, and closed after the last, for what runs meanwhile.
+    """
+
+    title: str
+    show: Callable[["Guide", Any], str]
+    seconds: Callable[[Path], float]
+    begin: Callable[[Path], AbstractContextManager[Any]] = nullcontext
+
+
 def show_all(out: Path) -> Path:
     """Make all stops, and write the page out/index.html; its path."""
-    expected = SECONDS if is_kept(run) else FIRST_SECONDS
-    if not (out / "paper").exists():
-        expected = expected | {"claims": CLAIMS}
-    guide, index, exhibits = Guide(Console(), expected), out / "index.html", []
-    with judge_claims(out / "paper") as process:
+    stops, index, sections = dict(STOPS), out / "index.html", []
+    for entry in entry_points(group="rlsvi.demo"):
+        stops |= entry.load()
+    expected = {name: stop.seconds(out) for name, stop in stops.items()}
+    guide = Guide(Console(), {"ready": 1.0 if is_kept(run) else 26.0} | expected)
+    with ExitStack() as stack:
+        begun = {name: stack.enter_context(stop.begin(out)) for name, stop in stops.items()}
         with guide.stop("ready", "Getting ready"):
             warm_up()
-        for number, (name, stop) in enumerate(STOPS.items(), 1):
+        for number, (name, stop) in enumerate(stops.items(), 1):
             with guide.stop(name, f"{number}. {stop.title}"):
-                sentence, picture = stop.show(stop.code, guide)
-                guide.say(sentence)
-            exhibits.append(Exhibit(name, stop.title, sentence, stop.code, picture))
-        with guide.stop("claims", "5. What the paper claims"):
-            claims, trouble = headline_claims(process, out / "paper")
-    write_file(index, page(exhibits, claims, trouble).encode())
-    held = sum(claim.outcome == "reproduced" for claim in claims)
-    if trouble:
-        guide.say(f"The claims could not be judged: {trouble}")
-    else:
-        guide.say(f"{held} of the {len(claims)} headline claims judged here are reproduced; the others need")
-        guide.say("larger runs (make paper).")
+                body = stop.show(guide, begun[name])
+            sections.append(f'<section id="{name}">\n<h2>{escape(stop.title)}</h2>\n{body}\n</section>')
+    write_file(index, page(sections).encode())
     guide.say(f"The tour took {time.monotonic() - guide.began:.0f} seconds. Open this page in a browser:")
     return index
 
@@ -100,6 +95,16 @@ class Guide:
     def say(self, text: str = "") -> None:
         """Print a line, or several."""
         self.console.print(text, highlight=False, markup=False)
+
+    def exhibit(self, sentence: str, code: str, picture: bytes) -> str:
+        """Say what was seen; for the page, the same in HTML, with a picture, GIF or SVG, and the lines to type."""
+        self.say(sentence)
+        moving = picture.startswith(b"GIF")
+        source = f"data:image/{'gif' if moving else 'svg+xml'};base64,{b64encode(picture).decode()}"
+        caption = "<figcaption>Left: before learning. Right: after it.</figcaption>" if moving else ""
+        return f"""<figure><img src="{source}" alt="{escape(sentence)}">{caption}</figure>
+<p>{escape(sentence)}</p>
+<pre><code>{escape(code)}</code></pre>"""
 
     @contextmanager
     def stop(self, name: str, title: str) -> Iterator[None]:
@@ -130,10 +135,29 @@ class Guide:
         return f"... about {self.left():.0f} seconds left"
 
 
-# ---- The stops: each returns a sentence on what was seen, and its picture, a GIF or an SVG --------------------
+# ---- The stops of the library --------------------------------------------------------------------------------
+
+# The lines that the page shows. The last one prints or plots.
+CODE = {
+    "cart-pole": """import gymnasium as gym, rlsvi
+env = gym.make("CartPole-v1")
+agents = [rlsvi.agent_for(env, seed=seed).learn(env, episodes=20) for seed in range(5)]
+returns = sorted(rlsvi.evaluate(agent, env, episodes=10).mean for agent in agents)
+print("median", returns[2], "worst", returns[0])""",
+    "chain": """import rlsvi
+problem = rlsvi.problems.chain(length=50, features=10, seed=0)
+agents = {"RLSVI": rlsvi.RLSVI(sigma=0.1), "epsilon-greedy": rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(0.1))}
+runs = rlsvi.compare(agents, problem, episodes=2000, seeds=20)
+runs.plot("chain.png")""",
+    "recommendation": """import rlsvi
+problem = rlsvi.problems.recommendation(seed=0)
+agents = {"RLSVI": rlsvi.RLSVI(lam=0.2, sigma=0.03), "linear bandit": rlsvi.ContextualBandit(lam=0.2, sigma=0.03)}
+runs = rlsvi.compare(agents | {"Thompson sampling": rlsvi.ThompsonSampling()}, problem, episodes=3000, seeds=10)
+runs.plot("recommendation.png")""",
+}
 
 
-def show_cart_pole(code: str, guide: Guide) -> tuple[str, bytes]:
+def show_cart_pole(guide: Guide, folder: Path) -> str:
     """Learn with several seeds, draw the curve of the first, and film the median one beside one at random."""
     env: Any = gym.make("CartPole-v1")
     curve: list[float] = []
@@ -157,92 +181,37 @@ def show_cart_pole(code: str, guide: Guide) -> tuple[str, bytes]:
         f"After {EPISODES} episodes the agent that agent_for chose balances the pole for {median:.0f} of 500 "
         f"steps, with its default settings: the median of {SEEDS} seeds, of which the worst has {worst[0]:.0f}."
     )
-    return sentence, side_by_side(*frames, pause=40)
+    return guide.exhibit(sentence, CODE["cart-pole"], side_by_side(*frames, pause=40))
 
 
-def show_chain(code: str, guide: Guide) -> tuple[str, bytes]:
+def show_chain(guide: Guide, folder: Path) -> str:
     """Compare RLSVI with dithering on a chain, and plot their regret."""
-    runs = all_but_last_line(code)["runs"]
+    runs = all_but_last_line(CODE["chain"])["runs"]
     learned = runs.summary()["learned"].to_list()
     sentence = (
         f"The only reward is at the far end of the chain: RLSVI learned to fetch it in {learned[0]} of "
         f"{len(runs.seeds)} runs, epsilon-greedy exploration in {learned[1]}."
     )
-    return sentence, plot(runs)
+    return guide.exhibit(sentence, CODE["chain"], plot(runs))
 
 
-def show_recommendation(code: str, guide: Guide) -> tuple[str, bytes]:
+def show_recommendation(guide: Guide, folder: Path) -> str:
     """Compare RLSVI with two bandits, and plot their regret."""
-    runs = all_but_last_line(code)["runs"]
+    runs = all_but_last_line(CODE["recommendation"])["runs"]
     left = runs.summary()["regret_left"].to_list()
     sentence = (
         "What a customer likes depends on what was shown before: per customer, over the last tenth of the run, "
         f"RLSVI loses {left[0]:.0%} of what random recommendations lose, a linear bandit {left[1]:.0%}, and "
         f"Thompson sampling, which ignores what was shown, {left[2]:.0%}."
     )
-    return sentence, plot(runs)
-
-
-def show_tetris(code: str, guide: Guide) -> tuple[str, bytes]:
-    """Learn, draw the curve, and film the agent beside one that places at random."""
-    names = all_but_last_line(code)
-    rows = names["simulate_tetris"](names["agent"], names["board"], GAMES).rows
-    guide.say(chart([float(n) for n in rows], width=min(50, guide.console.width - 12), what="rows of games"))
-    first, last = (float(np.mean(part)) for part in (rows[:20], rows[-20:]))
-    env = rlsvi_paper.tetris.TetrisEnv(height=10, width=6, render_mode="rgb_array")
-    players = AtRandom(env.rules.actions), names["agent"]
-    frames = (film(player, env, lambda: Image.fromarray(env.render()), PLACEMENTS) for player in players)
-    sentence = (
-        f"On a board of 10 rows and 6 columns the agent removes {first:.0f} rows a game in its first 20 games and "
-        f"{last:.0f} in the last 20 of {GAMES}; it is given features of the board, but no strategy."
-    )
-    return sentence, side_by_side(*frames, pause=120)
-
-
-class Stop(NamedTuple):
-    """A stop of the tour, with the lines that the page shows; the last one prints or plots."""
-
-    title: str
-    code: str
-    show: Callable[[str, Guide], tuple[str, bytes]]
+    return guide.exhibit(sentence, CODE["recommendation"], plot(runs))
 
 
 STOPS = {
-    "cart-pole": Stop(
-        "Learn CartPole in 20 episodes",
-        """import gymnasium as gym, rlsvi
-env = gym.make("CartPole-v1")
-agents = [rlsvi.agent_for(env, seed=seed).learn(env, episodes=20) for seed in range(5)]
-returns = sorted(rlsvi.evaluate(agent, env, episodes=10).mean for agent in agents)
-print("median", returns[2], "worst", returns[0])""",
-        show_cart_pole,
-    ),
-    "chain": Stop(
-        "Explore deeply: a reward 49 steps away",
-        """import rlsvi
-problem = rlsvi.problems.chain(length=50, features=10, seed=0)
-agents = {"RLSVI": rlsvi.RLSVI(sigma=0.1), "epsilon-greedy": rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(0.1))}
-runs = rlsvi.compare(agents, problem, episodes=2000, seeds=20)
-runs.plot("chain.png")""",
-        show_chain,
-    ),
+    "cart-pole": Stop("Learn CartPole in 20 episodes", show_cart_pole, lambda _: 20.0 if is_kept(run) else 22.0),
+    "chain": Stop("Explore deeply: a reward 49 steps away", show_chain, lambda _: 4.0 if is_kept(run) else 6.0),
     "recommendation": Stop(
-        "Recommend five products in a row",
-        """import rlsvi
-problem = rlsvi.problems.recommendation(seed=0)
-agents = {"RLSVI": rlsvi.RLSVI(lam=0.2, sigma=0.03), "linear bandit": rlsvi.ContextualBandit(lam=0.2, sigma=0.03)}
-runs = rlsvi.compare(agents | {"Thompson sampling": rlsvi.ThompsonSampling()}, problem, episodes=3000, seeds=10)
-runs.plot("recommendation.png")""",
-        show_recommendation,
-    ),
-    "tetris": Stop(
-        "Play Tetris after 200 games",
-        """import rlsvi
-from rlsvi_paper.tetris import simulate_tetris
-board = rlsvi_paper.tetris.rules(height=10, width=6)
-agent = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris(), form="afterstate", gamma=0.99, seed=0)
-print(simulate_tetris(agent, board, 200).rows)""",
-        show_tetris,
+        "Recommend five products in a row", show_recommendation, lambda _: 3.0 if is_kept(run) else 10.0
     ),
 }
 
@@ -312,96 +281,21 @@ def side_by_side(left: Sequence[Image.Image], right: Sequence[Image.Image], *, p
     return file.getvalue()
 
 
-# ---- The paper's headline claims, judged in a second process while the tour goes on --------------------------
-
-
-@contextmanager
-def judge_claims(folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Compute some figures at quick scale in a process of their own, which ends with the tour at the latest."""
-    options = ["--executor", "serial", "--quiet", "--out", str(folder)]
-    command = [sys.executable, "-P", "-m", "rlsvi", "paper", *FIGURES, *options]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def headline_claims(process: "subprocess.Popen[str]", folder: Path) -> tuple[list[ClaimRecord], str]:
-    """The headline claims of the figures computed, once they are; and what went wrong, if anything did."""
-    _, errors = process.communicate()
-    if process.returncode != 0:
-        last = errors.strip().rpartition("\n")[2].removeprefix("error: ")
-        return [], last or f"exit code {process.returncode}"
-    try:
-        figures = [read_figure(folder / f"{name}.json") for name in FIGURES]
-    except (ValueError, OSError) as error:
-        return [], str(error)
-    return [claim for figure in figures for claim in figure.claims if claim.headline], ""
-
-
 # ---- The page: one file, which needs no network --------------------------------------------------------------
 
 
-class Exhibit(NamedTuple):
-    """What a stop leaves for the page: a sentence, the lines that anyone can type, and a picture, GIF or SVG."""
-
-    name: str
-    title: str
-    sentence: str
-    code: str
-    picture: bytes
-
-
-def page(exhibits: Sequence[Exhibit], claims: Sequence[ClaimRecord], trouble: str) -> str:
+def page(sections: Sequence[str]) -> str:
     """The whole page."""
     body = f"""<header>
 <h1>Deep exploration with few episodes</h1>
-<p>What these four examples show was learned on this machine on {date.today():%d %B %Y}, by
+<p>What these examples show was learned on this machine on {date.today():%d %B %Y}, by
 <a href="https://arxiv.org/abs/1402.0635">randomized least-squares value iteration</a>: the agent draws one
 plausible value function at the start of each episode, and acts greedily on it.</p>
 </header>
 <main>
-{"".join(map(_exhibit, exhibits))}
-{_claims(claims, trouble)}
+{chr(10).join(sections)}
 </main>
 <footer><p>Written by <code>make demo</code>, rlsvi {rlsvi.__version__}. Next:
 <code>rlsvi train CartPole-v1</code>, <code>rlsvi --help</code>, or the tutorials in <code>docs/</code>.</p>
 </footer>"""
     return document("rlsvi: a tour", body, style_of("rlsvi.cli.tour", "tour.css"))
-
-
-def _exhibit(it: Exhibit) -> str:
-    moving = it.picture.startswith(b"GIF")
-    source = f"data:image/{'gif' if moving else 'svg+xml'};base64,{b64encode(it.picture).decode()}"
-    caption = "<figcaption>Left: before learning. Right: after it.</figcaption>" if moving else ""
-    return f"""<section id="{it.name}">
-<h2>{escape(it.title)}</h2>
-<figure><img src="{source}" alt="{escape(it.sentence)}">{caption}</figure>
-<p>{escape(it.sentence)}</p>
-<pre><code>{escape(it.code)}</code></pre>
-</section>
-"""
-
-
-def _claims(claims: Sequence[ClaimRecord], trouble: str) -> str:
-    if trouble:
-        why = f"<p>Not judged in this run: {escape(trouble)}.</p>"
-        return f"<section><h2>What the paper claims</h2>{why}</section>"
-    rows = "\n".join(
-        f'<li><span class="{style_name(claim.outcome)}">{claim.outcome}{_why(claim)}</span> '
-        f"{escape(claim.words)} <small>({escape(claim.where)})</small></li>"
-        for claim in claims
-    )
-    return f"""<section id="claims">
-<h2>What the paper claims, as judged in this run</h2>
-<p>These headline claims were judged on small runs, computed beside the tour. <code>make paper</code> computes
-all figures and judges every claim.</p>
-<ul>
-{rows}
-</ul>
-</section>"""
-
-
-def _why(claim: ClaimRecord) -> str:
-    return {"": "", "scale": " (too few runs here)"}.get(claim.why, f" ({claim.why})")
