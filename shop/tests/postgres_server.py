@@ -115,7 +115,7 @@ class LocalServer:
 @pytest.fixture(scope="session")
 def postgres():
     """The server, for all tests of a process."""
-    pytest.importorskip("psycopg", reason='needs pip install ".[postgres]"')
+    pytest.importorskip("psycopg", reason='needs pip install "./shop[postgres]"')
     if binaries() is None:
         pytest.skip("PostgreSQL is not installed: on Debian, apt-get install postgresql")
     server = LocalServer()

@@ -10,7 +10,6 @@ import time
 
 import pytest
 
-pytest.importorskip("fastapi", reason='needs pip install ".[serve]"')
 pytest.importorskip("resource", reason="workers need Unix")
 
 from rlsvi_shop import Events, ShopSettings

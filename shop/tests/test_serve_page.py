@@ -16,15 +16,12 @@ from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
-from matplotlib import image
-
-pytest.importorskip("fastapi", reason='needs pip install ".[serve]"')
-
-import httpx
 import uvicorn
 from fastapi.responses import HTMLResponse
+from matplotlib import image
 from test_report import contrast
 from test_serve_statistics import PRODUCTS, SLOTS, day, newest, written
 

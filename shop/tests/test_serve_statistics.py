@@ -8,12 +8,9 @@ from collections import defaultdict, namedtuple
 
 import numpy as np
 import pytest
-from scipy import stats
-
-pytest.importorskip("sqlalchemy", reason='needs pip install ".[serve]"')
-
 import sqlalchemy as sa
 from postgres_server import postgres, postgres_url  # noqa: F401
+from scipy import stats
 
 from rlsvi_shop.events import Event, Events
 from rlsvi_shop.samples import sample_of

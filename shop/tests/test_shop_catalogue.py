@@ -5,8 +5,6 @@ import os
 import numba
 import numpy as np
 import pytest
-
-pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from serving import serving
 
 from rlsvi_shop import Events, Recommender, import_events, judge

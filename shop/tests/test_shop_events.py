@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sqlalchemy as sa
-
-pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import postgres, postgres_url  # noqa: F401
 
 from rlsvi_shop.events import VERSION, Event, Events, StoreError

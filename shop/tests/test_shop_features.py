@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi_shop.features import Encoder
 
 SCHEMA = {

@@ -15,13 +15,10 @@ import time
 
 import numpy as np
 import pytest
-
-from contract.interrupts import Lines, interrupted, some
-
-pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from serving import PRODUCTS, SCHEMA, new_shop, serving
 from typer.testing import CliRunner
 
+from contract.interrupts import Lines, interrupted, some
 from rlsvi.cli import app
 from rlsvi.core.regression import FactorError
 from rlsvi_shop import Event, Events, Recommender, StoreError, follower

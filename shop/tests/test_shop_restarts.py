@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import postgres, postgres_url  # noqa: F401
 
 from rlsvi_shop import Recommender

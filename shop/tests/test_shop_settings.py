@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi_shop.settings import ShopSettings, database_url, sqlite_file
 
 FULL = """

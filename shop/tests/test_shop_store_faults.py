@@ -11,8 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import LocalServer, binaries, postgres, postgres_url  # noqa: F401
 
 from rlsvi_shop.events import CATALOGUE, Event, Events, InDoubt, StoreError, _select_visits
@@ -210,7 +208,7 @@ def test_a_writer_that_keeps_its_turn(events, path, monkeypatch):
 @pytest.fixture
 def own_server():
     """A server that a test may kill."""
-    pytest.importorskip("psycopg", reason='needs pip install ".[postgres]"')
+    pytest.importorskip("psycopg", reason='needs pip install "./shop[postgres]"')
     if binaries() is None:
         pytest.skip("PostgreSQL is not installed: on Debian, apt-get install postgresql")
     server = LocalServer()

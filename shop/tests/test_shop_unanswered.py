@@ -2,7 +2,6 @@
 
 import pytest
 
-pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi_shop import Event, Events, Recommender, judge
 from rlsvi_shop.exchange import export_events, import_events
 from rlsvi_shop.follower import Follower

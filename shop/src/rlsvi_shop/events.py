@@ -500,7 +500,7 @@ class PostgresServer:
                 connect_args={**alive, "options": options},
             )
         except ModuleNotFoundError:
-            needs = 'PostgreSQL needs psycopg: pip install ".[serve,postgres]" in a clone of rlsvi'
+            needs = 'PostgreSQL needs psycopg: pip install . "./shop[postgres]" in a clone of rlsvi'
             raise StoreError(needs) from None
 
     @staticmethod
