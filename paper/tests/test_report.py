@@ -12,6 +12,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
+from colours import contrast
 from pages import HOUSE
 from rlsvi.html import style_of
 from rlsvi_paper.report import write_html, write_markdown
@@ -450,17 +451,6 @@ def themes():
     light, dark, _in_print = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     assert style.index(dark) > style.index("@media screen and (prefers-color-scheme: dark)") > style.index(light)
     return [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", part)) for part in (light, dark)]
-
-
-def luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, other):
-    dark, light = sorted([luminance(one), luminance(other)])
-    return (light + 0.05) / (dark + 0.05)
 
 
 def test_light_and_dark_have_the_same_variables_and_every_one_used_is_there(folder):

@@ -22,10 +22,10 @@ import pytest
 import uvicorn
 from fastapi.responses import HTMLResponse
 from matplotlib import image
-from test_report import contrast
 from test_serve_statistics import PRODUCTS, SLOTS, day, newest, written
 
 import rlsvi_shop.service.app
+from colours import contrast
 from rlsvi_shop.events import Event, Events
 from rlsvi_shop.recommender import Recommender
 from rlsvi_shop.service.pages import watch_page
