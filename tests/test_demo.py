@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 from rich.console import Console
-from test_report_browser import BROWSER, FLAGS, PHONE, SIZE, WINDOW, seen
 from typer.testing import CliRunner
 
+from browser import BROWSER, FLAGS, PHONE, SIZE, WINDOW, seen
 from rlsvi.cli import app, tour
 from rlsvi.cli.tour import AtRandom, Exhibit, Guide, page
 

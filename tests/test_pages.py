@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import time
-import tomllib
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
@@ -103,14 +102,14 @@ assert len(list(Path("results").glob("*.parquet"))) == 20
 
 
 def named(text):
-    """The requirements of the package itself, and those that the text of a page says to install."""
-    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    found = [*project["dependencies"], "pip", "setuptools"]
-    for several in re.findall(r"pip install \"\.\[([\w,-]+)\]\"", text):
-        found += [requirement for extra in several.split(",") for requirement in extras[extra]]
-    for line in re.findall(r"pip install ([^`\n#]+)", text):
-        found += [word for word in shlex.split(line) if not word.startswith((".", "-", "git+"))]
+    """The library, and what else the text of a page says to install."""
+    words = [word for line in re.findall(r"pip install ([^`\n#]+)", text) for word in shlex.split(line)]
+    found = ["rlsvi", "pip", "setuptools"]
+    for word in words:
+        if house := re.fullmatch(r"\.(?:/(paper|shop))?(\[[\w,-]+\])?", word):
+            found.append(("rlsvi-" + house[1] if house[1] else "rlsvi") + (house[2] or ""))
+        elif not word.startswith((".", "-", "git+")):
+            found.append(word)
     return [Requirement(requirement) for requirement in found]
 
 
@@ -134,12 +133,15 @@ def installed(requirements):
     return here, gone
 
 
+EDITABLE = {"rlsvi": ["rlsvi"], "rlsvi_paper": ["rlsvi-paper"], "rlsvi_shop": ["rlsvi-shop"]}  # their wheels hold no code
+
+
 def kept_out(here):
     """The modules that cannot be imported where only these distributions are installed."""
     return sorted(
         module
-        for module, owners in packages_distributions().items()
-        if not {canonicalize_name(owner) for owner in owners} & {*here, "rlsvi"}
+        for module, owners in (packages_distributions() | EDITABLE).items()
+        if not {canonicalize_name(owner) for owner in owners} & here
         and module not in sys.stdlib_module_names
     )
 
@@ -177,7 +179,7 @@ def read(text, folder):
             env={
                 **os.environ,
                 "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                "PYTHONPATH": f"{hook}:{HOUSE / 'src'}",
+                "PYTHONPATH": str(hook),
                 "STATE": str(folder / "state"),
                 "WANDB_MODE": "offline",
             },
@@ -244,7 +246,7 @@ def test_pages_that_are_not_run_are_neither_how_to_nor_tutorial():
 
 def test_only_what_a_page_says_to_install_can_be_imported(tmp_path):
     code = "```python\nimport numpy\nimport sqlalchemy\n```\n"
-    for i, (named, expected) in enumerate({"": 1, 'First `pip install ".[serve]"`.\n': 0}.items()):
+    for i, (named, expected) in enumerate({"": 1, 'First `pip install . ./shop`.\n': 0}.items()):
         (tmp_path / str(i)).mkdir()
         exit_code, printed = read(named + code, tmp_path / str(i))
         assert exit_code == expected, printed
@@ -307,7 +309,7 @@ def test_a_block_that_needs_what_is_not_installed_is_reported(tmp_path):
 
 def test_what_is_said_to_be_installed_is_installed_from_a_clone():
     """The name rlsvi is not one that pip finds."""
-    kinds = {"docs": "*.md", "src": "*.py", "tests": "*.py", "examples": "*.ipynb"}
+    kinds = {"docs": "*.md", "src": "*.py", "paper": "*.py", "shop": "*.py", "tests": "*.py", "examples": "*.ipynb"}
     files = [path for folder, kind in kinds.items() for path in (HOUSE / folder).rglob(kind)]
     assert not [str(path) for path in [HOUSE / "README.md", *files] if "rlsvi" + "[" in path.read_text()]
 

@@ -18,8 +18,8 @@ EXPORTS = {  # by page: the module that offers what is described there, and the 
     "reference/envs.md": ("rlsvi.envs", "rlsvi.envs"),
     "reference/problems.md": ("rlsvi.problems", None),
 }
-RESEARCH = "Reproduction"  # the section of the navigation whose pages the search leaves out
-BOOST = {"changelog.md": 0.01, "examples": 0.5, "reference": 0.02}  # by page or folder: guides are found first
+RESEARCH = "Reproduction"  # the section of the navigation whose pages, but the reference, the search leaves out
+BOOST = {"changelog.md": 0.01, "examples": 0.5, "reference": 0.02, "shop-quality.md": 0.1}  # by page or folder: guides are found first
 CODE_OR_MATH = re.compile(r"(```.*?^```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL | re.MULTILINE)
 
 
@@ -46,7 +46,7 @@ def with_all_exports(markdown: str, page: str) -> str:
 
 def search_settings(page: str, sections: list[str]) -> dict[str, Any]:
     """What the search plugin of the theme reads in the head of a page, given the sections that the page is in."""
-    if RESEARCH in sections:
+    if RESEARCH in sections and not page.startswith("reference/"):
         return {"search": {"exclude": True}}
     return {"search": {"boost": BOOST.get(page.partition("/")[0], 1)}}
 

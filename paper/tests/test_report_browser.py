@@ -3,26 +3,18 @@
 Skipped where there is no Chromium. The page is opened from its file; nothing is asked of any network.
 """
 
-import json
 import re
-import shutil
-import subprocess
-from html import unescape
 
 import pytest
 from test_report import claim, put
 
+from browser import BROWSER, PHONE, SIZE, WINDOW, dumped, seen
 from rlsvi_paper.report import write_html
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed"),
 ]
-QUIET = ["background-networking", "component-update", "sync", "gpu", "dev-shm-usage"]
-FLAGS = [*(f"--disable-{it}" for it in QUIET), "--headless", "--no-sandbox", "--no-first-run"]
-FLAGS += ["--force-prefers-reduced-motion", "--allow-file-access-from-files", "--virtual-time-budget=5000"]
-WINDOW, PHONE = (1280, 800), (375, 812)
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="518.4pt" height="302.4pt" viewBox="0 0 518.4 302.4"/>'
 WORDS = "RLSVI explores far more efficiently than any dithering strategy, "
 LONG_NAME = "a_name_of_a_setting_that_has_no_place_to_break_" * 4
@@ -49,12 +41,6 @@ def report(tmp_path_factory):
     return write_html(folder)
 
 
-def dumped(address, profile):
-    """The document as it is once scripts have run."""
-    command = [BROWSER, *FLAGS, f"--user-data-dir={profile}", "--dump-dom", address]
-    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300).stdout
-
-
 def shown(document):
     """The ids of the claims that are not hidden."""
     claims = re.findall(r'<details class="claim" id="claim-([\w-]+)"(.*?)>', document)
@@ -62,28 +48,6 @@ def shown(document):
     return [name for name, attributes in claims if "hidden" not in attributes]
 
 
-def seen(report, profile, size, steps, fragment="", sandbox=""):
-    """What the functions `steps` return, one after the other, given the document and the window of the report."""
-    page = profile / "frame.html"
-    page.write_text(f"""<!doctype html>
-<iframe width="{size[0]}" height="{size[1]}" style="border: 0" {sandbox} src="{report.as_uri()}{fragment}">
-</iframe>
-<pre></pre>
-<script>
-onload = async () => {{
-  const found = [], frame = document.querySelector("iframe").contentWindow;
-  for (const step of [{",".join(steps)}]) {{
-    found.push(await step(frame.document, frame));
-    await new Promise((done) => setTimeout(done, 200));
-  }}
-  document.querySelector("pre").textContent = JSON.stringify(found);
-}};
-</script>""")
-    found = re.search(r"<pre>(.*?)</pre>", dumped(page.as_uri(), profile), re.DOTALL)
-    return json.loads(unescape(found[1]))
-
-
-SIZE = "(d) => [d.documentElement.scrollWidth, d.documentElement.clientWidth, d.documentElement.scrollHeight]"
 FIRST_FIGURE = "(d) => d.querySelector('.gallery img').getBoundingClientRect().bottom"
 UNFOLD = "(d) => { for (const it of d.querySelectorAll('details:not(.zoom)')) it.open = true; }"
 
