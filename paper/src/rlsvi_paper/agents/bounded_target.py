@@ -40,7 +40,8 @@ class BoundedTargetRLSVI(RLSVI):
     The chain pays at most 1 in an episode:
 
     >>> import gymnasium, rlsvi
-    >>> agent = rlsvi_paper.agents.BoundedTargetRLSVI(bounds=(0, 1), seed=0)
+    >>> from rlsvi_paper.agents import BoundedTargetRLSVI
+    >>> agent = BoundedTargetRLSVI(bounds=(0, 1), seed=0)
     >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 50).predict(0, deterministic=True)
     (1, 1)
     """

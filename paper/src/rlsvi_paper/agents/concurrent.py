@@ -61,8 +61,9 @@ def learn_concurrently(
     Examples
     --------
     >>> import gymnasium, rlsvi
+    >>> from rlsvi_paper.agents import learn_concurrently
     >>> envs = [gymnasium.make("rlsvi/Chain-v0", length=5) for _ in range(3)]
-    >>> rlsvi_paper.agents.learn_concurrently(rlsvi.RLSVI(seed=0), envs, 20).shape
+    >>> learn_concurrently(rlsvi.RLSVI(seed=0), envs, 20).shape
     (20, 3)
     """
     places = list(envs) if isinstance(envs, Iterable) and not isinstance(envs, np.ndarray) else []

@@ -46,7 +46,8 @@ class GaussianPSRL(TabularAgent):
     Examples
     --------
     >>> import gymnasium, rlsvi
-    >>> agent = rlsvi_paper.agents.GaussianPSRL(scale=0.3, seed=0)
+    >>> from rlsvi_paper.agents import GaussianPSRL
+    >>> agent = GaussianPSRL(scale=0.3, seed=0)
     >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
     (1, 1)
     """

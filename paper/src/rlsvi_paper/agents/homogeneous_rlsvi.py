@@ -41,7 +41,8 @@ class HomogeneousRLSVI(TabularAgent):
     Examples
     --------
     >>> import gymnasium, rlsvi
-    >>> agent = rlsvi_paper.agents.HomogeneousRLSVI(sigma=0.1, seed=0)
+    >>> from rlsvi_paper.agents import HomogeneousRLSVI
+    >>> agent = HomogeneousRLSVI(sigma=0.1, seed=0)
     >>> agent.learn(gymnasium.make("rlsvi/DeepSea-v0", size=5), 100).episodes
     100
     """

@@ -58,7 +58,8 @@ class WorstCaseRLSVI(TabularAgent):
     Examples
     --------
     >>> import gymnasium, rlsvi
-    >>> agent = rlsvi_paper.agents.WorstCaseRLSVI(scale=0.02, seed=0)
+    >>> from rlsvi_paper.agents import WorstCaseRLSVI
+    >>> agent = WorstCaseRLSVI(scale=0.02, seed=0)
     >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
     (1, 1)
     """

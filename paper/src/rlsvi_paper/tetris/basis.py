@@ -47,7 +47,8 @@ class Tetris:
     Examples
     --------
     >>> import gymnasium, rlsvi
-    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris("dellacherie"), seed=0)
+    >>> from rlsvi_paper import tetris
+    >>> agent = rlsvi.StationaryRLSVI(basis=tetris.Tetris("dellacherie"), seed=0)
     >>> agent.learn(gymnasium.make("rlsvi/MiniTetris-v0"), 2).episodes
     2
     """

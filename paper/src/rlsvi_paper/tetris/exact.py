@@ -25,8 +25,8 @@ class Exact(NamedTuple):
 
     Examples
     --------
-    >>> import rlsvi
-    >>> rlsvi_paper.tetris.solve(rlsvi_paper.tetris.rules(height=4, width=4, pieces="S")).game_over
+    >>> from rlsvi_paper import tetris
+    >>> tetris.solve(tetris.rules(height=4, width=4, pieces="S")).game_over
     'top row'
     """
 
@@ -57,8 +57,8 @@ def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9
 
     Examples
     --------
-    >>> import rlsvi
-    >>> exact = rlsvi_paper.tetris.solve(rlsvi_paper.tetris.rules(height=4, width=4, pieces="S"))
+    >>> from rlsvi_paper import tetris
+    >>> exact = tetris.solve(tetris.rules(height=4, width=4, pieces="S"))
     >>> exact.boards > 0
     True
     """

@@ -113,8 +113,8 @@ class Rules(NamedTuple):
 
     Examples
     --------
-    >>> import rlsvi
-    >>> rlsvi_paper.tetris.rules(height=6, width=5).usable
+    >>> from rlsvi_paper import tetris
+    >>> tetris.rules(height=6, width=5).usable
     5
     """
 
@@ -169,8 +169,8 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
 
     Examples
     --------
-    >>> import rlsvi
-    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
+    >>> from rlsvi_paper import tetris
+    >>> rules = tetris.rules(height=6, width=5, pieces="IO")
     >>> rules.actions, rules.game_over
     (7, 'top row')
     """

@@ -46,12 +46,29 @@ ROWS, PIECES, COUNT = range(3)
 class Games(NamedTuple):
     """The results of each game.
 
-    rows : rows removed.
-    pieces : pieces placed.
-    over : whether the game was over, rather than truncated.
-    size : the norm of the weights theta it was played with.
-    excess : its largest target, in multiples of what rewards, prior and discount explain: large on divergence.
-    game_over : the rule that ends a game.
+    Parameters
+    ----------
+    rows
+        Rows removed.
+    pieces
+        Pieces placed.
+    over
+        Whether the game was over, rather than truncated.
+    size
+        The norm of the weights theta it was played with.
+    excess
+        Its largest target, in multiples of what rewards, prior and discount explain: large on divergence.
+    game_over
+        The rule that ends a game.
+
+    Examples
+    --------
+    >>> from rlsvi import StationaryRLSVI
+    >>> from rlsvi_paper.tetris import Tetris, rules, simulate_tetris
+    >>> agent = StationaryRLSVI(basis=Tetris(), form="afterstate", gamma=0.99, seed=0)
+    >>> games = simulate_tetris(agent, rules(height=8, width=6), games=3)
+    >>> games.rows.shape, bool(games.over.all())
+    ((3,), True)
     """
 
     rows: Longs
@@ -107,9 +124,10 @@ def simulate_tetris(
     Examples
     --------
     >>> import rlsvi
-    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris(), seed=0)
-    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
-    >>> rlsvi_paper.tetris.loop.simulate_tetris(agent, rules, 3).rows.shape
+    >>> from rlsvi_paper import tetris
+    >>> agent = rlsvi.StationaryRLSVI(basis=tetris.Tetris(), seed=0)
+    >>> rules = tetris.rules(height=6, width=5, pieces="IO")
+    >>> tetris.simulate_tetris(agent, rules, 3).rows.shape
     (3,)
     """
     limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1, FOREVER)
@@ -166,9 +184,10 @@ def play_mean(
     Examples
     --------
     >>> import rlsvi
-    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris(), seed=0)
-    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
-    >>> games = rlsvi_paper.tetris.loop.simulate_tetris(agent, rules, 3)
+    >>> from rlsvi_paper import tetris
+    >>> agent = rlsvi.StationaryRLSVI(basis=tetris.Tetris(), seed=0)
+    >>> rules = tetris.rules(height=6, width=5, pieces="IO")
+    >>> games = tetris.simulate_tetris(agent, rules, 3)
     >>> rlsvi.simulate.play_mean(agent, rules, games=2, max_pieces=50).rows.shape
     (2,)
     """

@@ -32,8 +32,9 @@ class Scores(NamedTuple):
     Examples
     --------
     >>> import numpy as np, rlsvi
-    >>> scores = rlsvi_paper.tetris.Scores(np.array([10, 30]), np.array([40, 90]), np.array([1, 1]), "top row")
-    >>> rlsvi_paper.tetris.level(scores).mean
+    >>> from rlsvi_paper import tetris
+    >>> scores = tetris.Scores(np.array([10, 30]), np.array([40, 90]), np.array([1, 1]), "top row")
+    >>> tetris.level(scores).mean
     20.0
     """
 
@@ -57,8 +58,8 @@ class Level(NamedTuple):
 
     Examples
     --------
-    >>> import rlsvi
-    >>> round(rlsvi_paper.tetris.level([10, 20, 30]).error, 2)
+    >>> from rlsvi_paper import tetris
+    >>> round(tetris.level([10, 20, 30]).error, 2)
     5.77
     """
 
@@ -88,8 +89,8 @@ def level(scores: Any, game_over: GameOver | None = None) -> Level:
 
     Examples
     --------
-    >>> import rlsvi
-    >>> rlsvi_paper.tetris.level([10, 20, 30], "top row").mean
+    >>> from rlsvi_paper import tetris
+    >>> tetris.level([10, 20, 30], "top row").mean
     20.0
     """
     rows = finite("scores", getattr(scores, "rows", scores)).ravel()
@@ -134,10 +135,10 @@ def play(
 
     Examples
     --------
-    >>> import rlsvi
-    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
-    >>> weights = rlsvi_paper.tetris.scoring_weights(rules)
-    >>> rlsvi_paper.tetris.play(rules, 0, weights, games=3, max_pieces=50).rows.shape
+    >>> from rlsvi_paper import tetris
+    >>> rules = tetris.rules(height=6, width=5, pieces="IO")
+    >>> weights = tetris.scoring_weights(rules)
+    >>> tetris.play(rules, 0, weights, games=3, max_pieces=50).rows.shape
     (3,)
     """
     rules, kind = check_rules(rules), check_kind(kind)

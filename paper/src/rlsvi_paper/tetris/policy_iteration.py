@@ -55,10 +55,10 @@ class Policies(NamedTuple):
 
     Examples
     --------
-    >>> import rlsvi
-    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
-    >>> weights = rlsvi_paper.tetris.scoring_weights(rules)
-    >>> found = rlsvi_paper.tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
+    >>> from rlsvi_paper import tetris
+    >>> rules = tetris.rules(height=6, width=5, pieces="IO")
+    >>> weights = tetris.scoring_weights(rules)
+    >>> found = tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
     >>> found.mean.shape
     (3,)
     """
@@ -107,8 +107,8 @@ def scoring_weights(rules: Rules) -> Floats:
 
     Examples
     --------
-    >>> import rlsvi
-    >>> weights = rlsvi_paper.tetris.scoring_weights(rlsvi_paper.tetris.rules(height=6, width=5))
+    >>> from rlsvi_paper import tetris
+    >>> weights = tetris.scoring_weights(tetris.rules(height=6, width=5))
     >>> len(weights), weights.min().item()
     (12, -10.0)
     """
@@ -157,10 +157,10 @@ def policy_iteration(
 
     Examples
     --------
-    >>> import rlsvi
-    >>> rules = rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO")
-    >>> weights = rlsvi_paper.tetris.scoring_weights(rules)
-    >>> found = rlsvi_paper.tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
+    >>> from rlsvi_paper import tetris
+    >>> rules = tetris.rules(height=6, width=5, pieces="IO")
+    >>> weights = tetris.scoring_weights(rules)
+    >>> found = tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
     >>> found.rows.shape
     (3, 5)
     """
