@@ -171,9 +171,9 @@ def test_a_database_has_a_name_of_its_own(events, url, tmp_path):
         connection.execute(sa.text("DROP TABLE shop_identity"))  # as in databases that had none
     with Events(url) as again, Events(url) as another:
         assert again.shop == another.shop != events.shop
-        assert again.learner_at() is None
+        assert again.learner_state()[0] is None
         again.note_learner()
-        assert another.learner_at() > 1.7e9
+        assert another.learner_state()[0] > 1.7e9
 
 
 def test_draws_travel_through_the_table(events):

@@ -461,20 +461,20 @@ def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
         assert ask("GET", "/health").json["learner"] == "late"  # nobody ever worked as a process
         follower.step()
         assert (ask("GET", "/health").json["learner"], ask("GET", "/health").json["learner_age"]) == ("ok", 0.0)
-        first = server.events.learner_at()
+        first = server.events.learner_state()[0]
         clock[0], clock[1] = clock[0] + 4, clock[1] + 4
         follower.step()
-        assert server.events.learner_at() == first  # it is noted every few seconds
+        assert server.events.learner_state()[0] == first  # it is noted every few seconds
         clock[0], clock[1] = clock[0] + 4, clock[1] + 4
         follower.step()
-        assert server.events.learner_at() == first + 8
+        assert server.events.learner_state()[0] == first + 8
         clock[0] += 1000
         late = ask("GET", "/health")
         assert late.status == 200
         assert (late.json["status"], late.json["learner"], late.json["learner_age"]) == ("ok", "late", 1000.0)
         clock[0] -= 5000
         assert ask("GET", "/health").json["learner_age"] == 0.0
-        ask.app.state.metrics.note_learner(server.events.learner_at())
+        ask.app.state.metrics.learner.set(server.events.learner_state()[0])
         lines = ask("GET", "/metrics").body.decode().splitlines()
         (line,) = [line for line in lines if line.startswith("rlsvi_learner_time_seconds ")]
         assert float(line.split()[1]) == first + 8

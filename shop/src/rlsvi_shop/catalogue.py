@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rlsvi_shop.events import Event
-from rlsvi_shop.requests import NotFound, ProductRequest, check_features, text_of
+from rlsvi_shop.requests import ProductRequest, check_features, text_of
 from rlsvi_shop.settings import ShopSettings
 from rlsvi_shop.tables import TableReader, name_parser
 
@@ -21,14 +21,6 @@ def additions(
         if before is None or before.kind == "removed" or (before.features or {}) != features:
             events.append(Event("added", product=name, features=features))
     return events
-
-
-def removal(name: str, catalogue: Mapping[str, Event]) -> list[Event]:
-    """Return the event that removes a product; none if it was removed before."""
-    before = catalogue.get(name)
-    if before is None:
-        raise NotFound(f"product {name!r} is unknown: it was never added")
-    return [] if before.kind == "removed" else [Event("removed", product=name)]
 
 
 def products_of(source: Any, settings: ShopSettings) -> list[Event]:

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, cast, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import sqlalchemy as sa
@@ -263,20 +263,18 @@ CONNECTING = {  # by words of PostgreSQL, which sends no SQLSTATE before there i
 
 def store_error(error: Any, database: str, what: str) -> StoreError:
     """Return the error that tells what failed on which database, why, and what to do."""
-    words = str(error).strip().partition("\n")[0] or type(error).__name__
-    reason = _reason(error, words)
-    found = StoreError(f"the shop's database {database} could not {what}: {reason} ({words})")
-    found.reason = reason
-    return found
-
-
-def _reason(error: Any, words: str) -> str:
-    state = getattr(error, "sqlstate", None) or ""
+    words, state = (
+        str(error).strip().partition("\n")[0] or type(error).__name__,
+        getattr(error, "sqlstate", None) or "",
+    )
     reasons = [reason for start, reason in POSTGRES.items() if state.startswith(start)]
     reasons += [reason for start, reason in SQLITE.items() if words.lower().startswith(start)]
     if type(error).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError":
         reasons += [reason for part, reason in CONNECTING.items() if part in words]
-    return reasons[0] if reasons else "see the words of the database"
+    reason = reasons[0] if reasons else "see the words of the database"
+    found = StoreError(f"the shop's database {database} could not {what}: {reason} ({words})")
+    found.reason = reason
+    return found
 
 
 # ---- the tables of a shop's database, and the statements on them ----------------------------------------------
@@ -369,6 +367,9 @@ def _select_visits(count: int) -> str:
 PATIENCE = 30  # seconds to wait for other writers
 PAUSE = 0.0005  # seconds until a writer looks again whether it is its turn
 WRITING, LEARNING = 0x726C737669_01, 0x726C737669_02  # numbers of locks in PostgreSQL
+TAKE_LEARNING, FREE_LEARNING = (
+    f"SELECT pg_{what}({LEARNING})" for what in ("try_advisory_lock", "advisory_unlock")
+)
 TAKEN = "another learner already works for {}: end it before you start this one"
 
 
@@ -419,7 +420,11 @@ class SqliteFile:
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Context manager to wait for one's turn among the processes that write."""
-        if self._place is not None and not self._in_place():
+        try:  # SQLite itself would go on writing to a file that was removed
+            there = self._place is None or os.path.samestat(os.stat(self.name), self._place)
+        except OSError:
+            there = False
+        if not there:
             raise StoreError(f"the shop's database {self.name} was removed or replaced: start the service again")
         self._wait()
         try:
@@ -439,13 +444,6 @@ class SqliteFile:
                     f"{self._beside('writing')})"
                 )
             time.sleep(PAUSE)
-
-    def _in_place(self) -> bool:
-        """Return whether the file is the one that was opened: SQLite itself would go on writing a removed one."""
-        try:
-            return os.path.samestat(os.stat(self.name), cast(os.stat_result, self._place))
-        except OSError:
-            return False
 
     def insert(self, cursor: Any, rows: list[dict[str, Any]]) -> list[int]:
         """Insert rows, and return the numbers they got: consecutive ones, since nobody else writes."""
@@ -486,6 +484,8 @@ class SqliteFile:
 
 class PostgresServer:
     """A server of PostgreSQL. Writers queue at an advisory lock, which a transaction holds until it ends."""
+
+    turn = contextlib.nullcontext  # nobody waits here: the server keeps the queue
 
     def __init__(self, url: sa.URL) -> None:
         self.name = url.render_as_string(hide_password=True)
@@ -529,11 +529,6 @@ class PostgresServer:
         if cursor.statusmessage != "COMMIT":  # PostgreSQL rolls back what had an error, and says only this
             raise StoreError(f"the server of {self.name} has rolled back the transaction: try again")
 
-    @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
-        """Context manager: the server keeps the queue."""
-        yield
-
     def insert(self, cursor: Any, rows: list[dict[str, Any]]) -> list[int]:
         """Insert rows, and return the numbers they got."""
         statement = self.sql(f"{INSERT} RETURNING id")
@@ -552,48 +547,33 @@ class PostgresServer:
         The lock belongs to a connection: the server frees it when the connection ends, and when it restarts. Then
         the function takes it again with another connection, unless somebody else has it.
         """
-        lock = _LearnerLock(self.engine)
+        connection: Any = self.engine.raw_connection()
+
+        def ask(question: str) -> bool:
+            return bool(connection.driver_connection.execute(question).fetchone()[0])
+
+        def is_held() -> bool:
+            nonlocal connection
+            try:
+                return ask("SELECT true")
+            except Exception:
+                if connection.is_valid:
+                    connection.invalidate()
+                connection = self.engine.raw_connection()
+                return ask(TAKE_LEARNING)
+
         try:
-            if not lock.take():
+            if not ask(TAKE_LEARNING):
                 raise StoreError(TAKEN.format(self.name))
-            yield lock.is_held
+            yield is_held
         finally:
-            lock.free()
+            with contextlib.suppress(Exception):  # the server would take a moment to see that the connection ended
+                ask(FREE_LEARNING)
+            connection.close()
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
-
-
-class _LearnerLock:
-    """A connection to PostgreSQL that holds the lock of the learner."""
-
-    def __init__(self, engine: sa.Engine) -> None:
-        self._engine, self._connection = engine, engine.raw_connection()
-
-    def take(self) -> bool:
-        """Take the lock, and return whether nobody else had it."""
-        return bool(self._ask(f"SELECT pg_try_advisory_lock({LEARNING})"))
-
-    def is_held(self) -> bool:
-        """Return whether the lock is held: still, or again after the connection was lost."""
-        try:
-            return bool(self._ask("SELECT true"))
-        except Exception:
-            if self._connection.is_valid:
-                self._connection.invalidate()
-            self._connection = self._engine.raw_connection()
-            return self.take()
-
-    def free(self) -> None:
-        """Free the lock now: the server would take a moment to see that the connection has ended."""
-        with contextlib.suppress(Exception):
-            self._ask(f"SELECT pg_advisory_unlock({LEARNING})")
-        self._connection.close()
-
-    def _ask(self, question: str) -> Any:
-        driver: Any = self._connection.driver_connection
-        return driver.execute(question).fetchone()[0]
 
 
 MOST_VISITS = 256  # visits of one query
@@ -655,7 +635,12 @@ class Events:
             self._database.begin(cursor)
             names = sa.inspect(connection).get_table_names()
             if schema.name in names:
-                self._check(connection.execute(sa.select(schema.c.version)).scalar())
+                version = connection.execute(sa.select(schema.c.version)).scalar()
+                if version != VERSION:
+                    raise StoreError(
+                        f"the tables of {self._database.name} have version {version}, and this rlsvi knows "
+                        f"version {VERSION}: install the rlsvi that they were last used with, or a later one"
+                    )
                 if identity.name not in names:
                     identity.create(connection)
             elif {"events", "draws"} & set(names):
@@ -680,13 +665,6 @@ class Events:
                 connection.execute(sa.insert(identity).values(id=shop))
             cursor.execute("COMMIT")
         return str(shop)
-
-    def _check(self, version: Any) -> None:
-        if version != VERSION:
-            raise StoreError(
-                f"the tables of {self._database.name} have version {version}, and this rlsvi knows version "
-                f"{VERSION}: install the rlsvi that they were last used with, or a later one"
-            )
 
     # ---- writing ------------------------------------------------------------------------------------------
 
@@ -773,14 +751,12 @@ class Events:
         """
         return self._products.current(lambda last: self._rows(CATALOGUE, {"id": last}))
 
-    def learner_at(self) -> float | None:
-        """Return when the learner noted last that it works, in seconds since 1970; None if it never did."""
-        return self.learner_state()[0]
-
     def learner_state(self) -> tuple[float | None, int, str]:
-        """Return when the learner worked last, how often it has failed since then, and the last failure."""
-        rows = self._rows(LEARNER, {}) or [(None, None, None)]
-        at, failures, failure = rows[0]
+        """Return when the learner worked last, how often it has failed since then, and the last failure.
+
+        The time is in seconds since 1970, None if it never worked.
+        """
+        at, failures, failure = (self._rows(LEARNER, {}) or [(None, None, None)])[0]
         return at, failures or 0, failure or ""
 
     def newest_draws(self, known: int) -> tuple[int, bytes] | None:
@@ -885,10 +861,8 @@ class Events:
         """Context manager that tells errors of the database in plain English."""
         try:
             yield
-        except sa.exc.DBAPIError as error:
-            raise store_error(error.orig, self._database.name, what) from error
-        except self._errors as error:
-            raise store_error(error, self._database.name, what) from error
+        except (sa.exc.DBAPIError, self._errors) as error:
+            raise store_error(getattr(error, "orig", error), self._database.name, what) from error
 
 
 class Writer:

@@ -6,14 +6,14 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Bools
-from rlsvi_shop.catalogue import additions, removal
+from rlsvi_shop.catalogue import additions
 from rlsvi_shop.events import Event, Events, StoreError, Writer
 from rlsvi_shop.follower import SNAPSHOT, Follower, is_behind
 from rlsvi_shop.model.draws import Draws, choose, draw_of, order_of
@@ -36,7 +36,7 @@ from rlsvi_shop.requests import (
     text_of,
 )
 from rlsvi_shop.samples import SampleFile, ServedDraws, first_samples, sample_of, with_catalogue
-from rlsvi_shop.settings import LearningSettings, ShopSettings, settings_of
+from rlsvi_shop.settings import LearningSettings, ShopSettings
 
 Id = str | int
 LATE_SECONDS = 120.0  # seconds without a step after which the learner is late
@@ -90,7 +90,11 @@ class Recommender:
     ) -> None:
         if isinstance(learning, Mapping | LearningSettings):
             options, learning = {**options, "learning": learning}, True
-        self.settings = settings_of(settings, options)
+        if settings is not None and options:
+            raise TypeError(f"give settings, or options such as {next(iter(options))}, not both")
+        if settings is None:
+            settings = ShopSettings(**options)
+        self.settings = settings if isinstance(settings, ShopSettings) else ShopSettings.from_toml(settings)
         self.every = None if every is None else whole("every", every, 1)
         learns = flag("learning", learning)
         self.sample: ServedDraws | None = None
@@ -233,7 +237,6 @@ class Recommender:
         return result
 
     def _store_answers(self, requests: Sequence[VisitRequest]) -> list[Any]:
-        """Return the results of requests, after their events are stored."""
         new: list[Event] = []
         with self.events.writing() as transaction:
             self._follow_catalogue(transaction)
@@ -304,7 +307,8 @@ class Recommender:
         self._offer(asked)
 
     def _offer(self, asked: list[ProductRequest]) -> None:
-        self._change(lambda catalogue: additions(asked, catalogue, self.settings))
+        with self._lock, self.events.writing() as transaction:
+            transaction.append(additions(asked, transaction.catalogue(), self.settings))
 
     def remove(self, product: Id) -> None:
         """Stop offering a product. What was learned of it is kept.
@@ -315,7 +319,12 @@ class Recommender:
             The product.
         """
         name = text_of("product", plain(product), self.settings.ids)
-        self._change(lambda catalogue: removal(name, catalogue))
+        with self._lock, self.events.writing() as transaction:
+            known = transaction.catalogue().get(name)
+            if known is None:
+                raise NotFound(f"product {name!r} is unknown: it was never added")
+            if known.kind != "removed":
+                transaction.append([Event("removed", product=name)])
 
     def described_products(self) -> list[dict[str, Any]]:
         """Return every product, also those removed, with its features and what is known of its reward."""
@@ -330,11 +339,6 @@ class Recommender:
         """Return a product's id as the shop's settings have it, from its text."""
         check_type("name", name, str, "the text of a product")
         return name_of(name, self.settings.ids)
-
-    def _change(self, events_of: Callable[[dict[str, Event]], list[Event]]) -> None:
-        """Append the events that change the catalogue."""
-        with self._lock, self.events.writing() as transaction:
-            transaction.append(events_of(transaction.catalogue()))
 
     # ---- learning -----------------------------------------------------------------------------------------
 
@@ -430,7 +434,6 @@ class Recommender:
             self.learn()
 
     def _use(self, draws: Draws, header: dict[str, Any]) -> None:
-        """Serve with these samples from now on."""
         catalogue = self.events.catalogue()
         sample = sample_of(draws, header, catalogue, self.settings.product)
         with self._lock:

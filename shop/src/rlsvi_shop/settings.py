@@ -266,15 +266,6 @@ def sqlite_file(url: str) -> Path | None:
     return Path(str(found.database)) if found.drivername == "sqlite" else None
 
 
-def settings_of(settings: Any, options: dict[str, Any]) -> ShopSettings:
-    """Return the settings of a shop, however they are given."""
-    if settings is None:
-        return ShopSettings(**options)
-    if options:
-        raise TypeError(f"give settings, or options such as {next(iter(options))}, not both")
-    return settings if isinstance(settings, ShopSettings) else ShopSettings.from_toml(settings)
-
-
 def schema(settings: ShopSettings) -> list[Any]:
     """Return the features of customers and of products, in order: they give the weights their meaning."""
     whole = settings.model_dump(mode="json")

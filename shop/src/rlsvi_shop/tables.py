@@ -57,13 +57,11 @@ def _read(source: Any) -> "pl.DataFrame":
             _check_size(path, pl.scan_parquet(path).select(pl.len()).collect().item())
             return pl.read_parquet(path)
     except pl.exceptions.PolarsError as error:
-        raise ValueError(f"{path} cannot be read: {_unreadable(str(error))}") from None
+        words = str(error)  # with advice about polars' own arguments in later lines
+        first = words.partition("\n")[0]
+        why = next((reason for part, reason in UNREADABLE.items() if part in words.lower()), first)
+        raise ValueError(f"{path} cannot be read: {why}") from None
     raise ValueError(f"{path} must end in .csv or .parquet{hint(path.suffix, ENDINGS)}")
-
-
-def _unreadable(words: str) -> str:
-    """Return why a table cannot be read: what polars says, without its advice about its own arguments."""
-    return next((reason for part, reason in UNREADABLE.items() if part in words.lower()), words.partition("\n")[0])
 
 
 def _lines(path: Path) -> int:

@@ -396,7 +396,9 @@ class Chains:
             self._take_in(products)
             visits = self.statistics.sum_up(self.visits.arrays())
             self.base = self.statistics.base()
-            self._extend_weights(products)
+            if (sampled := self.weight.shape[2]) < self.count:  # products that are new since the last refresh
+                new = first_weights(self.beta, products.z[sampled:], self.sizes)
+                self.weight = np.concatenate([self.weight, new], axis=2)
             self._tune(products, visits)
             L_shared = self._sample(products, visits)
             value, spread = first_values(products, self.weight[0], L_shared, self.base[0], self.sizes)
@@ -424,13 +426,6 @@ class Chains:
             add_grams(visits, 0, self.taken, 1.0, products.z, products.gram, products.dirty, *work)
         add_grams(visits, self.taken, self.visits.count, 1.0, products.z, products.gram, products.dirty, *work)
         self.taken = self.visits.count
-
-    def _extend_weights(self, products: ProductArrays) -> None:
-        """Give products that are new since the last refresh the weights that follow from their features."""
-        old = self.weight.shape[2]
-        if old < self.count:
-            new = first_weights(self.beta, products.z[old:], self.sizes)
-            self.weight = np.concatenate([self.weight, new], axis=2)
 
     def _targets(self, products: ProductArrays, visits: VisitArrays, weight: Floats) -> Floats:
         limits = self.statistics.sums[:2]
@@ -483,7 +478,7 @@ class Chains:
         shared = np.zeros((0, 0))
         if self.sizes.product:
             shared = factor_shared(products.z, products.B, self.ridges.shared)
-        noise = self._noise(*self._deviations(products, shared))
+        noise = self._noise(products, shared)
         limit, before = (SETTLED * self.sigma) ** 2 * len(visits.x), None
         for _ in range(self.sizes.slots + 1):
             targets = self._targets(products, visits, self.weight)
@@ -494,22 +489,18 @@ class Chains:
             before = targets
         return shared
 
-    def _deviations(self, products: ProductArrays, L_shared: Floats) -> tuple[Floats, Floats]:
-        """Return the deviations of the noise of own weights, (N, d), and of shared ones, (k,), before L^-1.
+    def _noise(self, products: ProductArrays, L_shared: Floats) -> Noise:
+        """Return new noise for all chains but the first, before it is multiplied with L^-1.
 
-        They are those of the posterior, times `exploration`, less what exploring can no longer gain.
+        It is that of the posterior, times `exploration`, less what exploring can no longer gain.
         """
-        scale = self.learning.exploration * self.sigma * self.statistics.unearned
-        own, shared = learnable(products, L_shared, self.sizes, self.ridges.shared)
-        return scale * np.sqrt(own), scale * np.sqrt(shared)
-
-    def _noise(self, own_scale: Floats, shared_scale: Floats) -> Noise:
-        """Return new noise for all chains but the first."""
         N, S = self.count, self.learning.draws
+        scale = self.learning.exploration * self.sigma * self.statistics.unearned
+        own_share, shared_share = learnable(products, L_shared, self.sizes, self.ridges.shared)
         rng = np.random.default_rng([self.learning.seed, self.refreshes])
         own, shared = np.zeros((N, S + 1, self.sizes.own)), np.zeros((S + 1, self.sizes.shared))
-        own[:, 1:] = own_scale[:, None] * rng.standard_normal((N, S, self.sizes.own))
-        shared[1:] = shared_scale * rng.standard_normal((S, self.sizes.shared))
+        own[:, 1:] = (scale * np.sqrt(own_share))[:, None] * rng.standard_normal((N, S, self.sizes.own))
+        shared[1:] = scale * np.sqrt(shared_share) * rng.standard_normal((S, self.sizes.shared))
         return Noise(own, shared)
 
     def _forget(self, products: ProductArrays, visits: VisitArrays, oldest: int) -> None:

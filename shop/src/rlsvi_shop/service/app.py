@@ -99,7 +99,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     recommender, metrics = app.state.recommender, app.state.metrics
 
     def handle(requests: list[VisitRequest]) -> list[Any]:
-        metrics.count_batch(len(requests))
+        metrics.batch.observe(len(requests))
         return recommender.handle(requests)  # type: ignore[no-any-return]
 
     app.state.batcher, app.state.looking, app.state.health = Batcher(handle), asyncio.Lock(), (-HEALTH, b"")

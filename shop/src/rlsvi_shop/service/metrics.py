@@ -14,23 +14,20 @@ class Metrics:
     """The numbers of one process."""
 
     def __init__(self) -> None:
-        self._shared = FOLDER in os.environ
         self._registry = registry = CollectorRegistry()
-        sizes = (1, 2, 4, 8, 16, 32, 64, 128, 256)
         self._requests = Counter("rlsvi_requests", "Requests answered.", ("path", "status"), registry=registry)
-        words = "Seconds until the answer."
-        self._seconds = Histogram("rlsvi_request_seconds", words, ("path",), buckets=BOUNDS, registry=registry)
-        self._batch = Histogram(
-            "rlsvi_batch_requests", "Requests in a transaction.", buckets=sizes, registry=registry
-        )
+        words, sizes = "Seconds until the answer.", (1, 2, 4, 8, 16, 32, 64, 128, 256)
+        seconds = Histogram("rlsvi_request_seconds", words, ("path",), buckets=BOUNDS, registry=registry)
+        words = "Requests in a transaction."
+        self.batch = Histogram("rlsvi_batch_requests", words, buckets=sizes, registry=registry)
         words = "The last event that the samples in use have learned from."
-        self._sample = Gauge("rlsvi_sample_event", words, multiprocess_mode="livemin", registry=registry)
+        self.sample = Gauge("rlsvi_sample_event", words, multiprocess_mode="livemin", registry=registry)
         words = "When the samples in use were drawn, in seconds since 1970."
-        self._at = Gauge("rlsvi_sample_time_seconds", words, multiprocess_mode="livemin", registry=registry)
+        self.drawn = Gauge("rlsvi_sample_time_seconds", words, multiprocess_mode="livemin", registry=registry)
         words = "When the learner noted last that it works, in seconds since 1970."
-        self._learner = Gauge("rlsvi_learner_time_seconds", words, multiprocess_mode="livemax", registry=registry)
+        self.learner = Gauge("rlsvi_learner_time_seconds", words, multiprocess_mode="livemax", registry=registry)
         self._counters: dict[tuple[str, int], Counter] = {}
-        self._paths = {path: self._seconds.labels(path) for path in (*PATHS, "other")}
+        self._paths = {path: seconds.labels(path) for path in (*PATHS, "other")}
 
     def count_answer(self, path: str, status: int, seconds: float) -> None:
         """Count an answer."""
@@ -41,23 +38,10 @@ class Metrics:
         counter.inc()
         self._paths[name].observe(seconds)
 
-    def count_batch(self, requests: int) -> None:
-        """Count a transaction."""
-        self._batch.observe(requests)
-
-    def note_sample(self, event: int, at: float) -> None:
-        """Note which samples are in use."""
-        self._sample.set(event)
-        self._at.set(at)
-
-    def note_learner(self, at: float) -> None:
-        """Note when the learner worked last."""
-        self._learner.set(at)
-
     def text(self) -> bytes:
         """Return the numbers of all processes in Prometheus's format."""
         registry = self._registry
-        if self._shared:
+        if FOLDER in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)

@@ -13,7 +13,6 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rlsvi_shop.catalogue import missing_products, products_of_file
@@ -227,15 +226,13 @@ def log_as(role: str, level: int = logging.INFO) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     logging.captureWarnings(True)
-    sys.excepthook = _log_failure
+    sys.excepthook = lambda kind, error, trace: log.critical(
+        "failed", exc_info=(kind, error, trace), extra={"why": f"{kind.__name__}: {error}"}
+    )
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = name != "uvicorn.access"
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-
-
-def _log_failure(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    log.critical("failed", exc_info=(kind, error, trace), extra={"why": f"{kind.__name__}: {error}"})
 
 
 def main() -> None:

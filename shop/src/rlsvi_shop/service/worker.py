@@ -71,7 +71,6 @@ class Limits:
             self._end()
 
     def _busy(self) -> bool:
-        """Return whether a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _limit(self) -> tuple[Any, float]:
@@ -133,14 +132,15 @@ def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None
 
 def _watch(recommender: Recommender, app: FastAPI, server: uvicorn.Server, parent: int) -> None:
     """Take new samples as they come, look whether the learner works, and end with the parent."""
-    waiting, looks = threading.Event(), itertools.count()
+    waiting, looks, metrics = threading.Event(), itertools.count(), app.state.metrics
     while not server.should_exit:
         try:
             if next(looks) % LEARNER == 0:
-                app.state.metrics.note_learner(recommender.events.learner_at() or 0.0)
+                metrics.learner.set(recommender.events.learner_state()[0] or 0.0)
             recommender.renew()
             if recommender.sample is not None:
-                app.state.metrics.note_sample(recommender.sample.last, recommender.sample.at)
+                metrics.sample.set(recommender.sample.last)
+                metrics.drawn.set(recommender.sample.at)
         except Exception as error:
             log.error("samples not renewed", extra={"why": str(error)})
             waiting.wait(1.0)
