@@ -387,7 +387,9 @@ class Recommender:
             self.events.check_writing()
             self._written = time.monotonic()
         at, failures, failure = self.learner_state()
-        if failures >= MOST_FAILURES:
+        age = None if at is None else max(0.0, now - at)
+        state = state_of_learner(age, failures, sample.behind, self.settings)
+        if state == "failing":
             old = (
                 f"the samples are {max(0.0, now - sample.at):.0f} seconds old"
                 if sample.drawn
@@ -396,15 +398,13 @@ class Recommender:
             raise NotReady(
                 f"the learner has failed {failures} times in a row ({failure}), and its log says why: {old}"
             )
-        age = None if at is None else max(0.0, now - at)
-        away = age is None or age > LATE_SECONDS
         return {
             "events": last,
             "sample": sample.last,
             "sampled_at": sample.at if sample.drawn else None,
             "products": int(sample.draws.offered.sum()),
             "slots": self.settings.slots,
-            "learner": "late" if away else "behind" if is_behind(sample.behind, self.settings) else "ok",
+            "learner": state,
             "learner_age": age,
         }
 
@@ -450,6 +450,20 @@ class Recommender:
         if self.sample is None or (self._file.why and not self.sample.drawn):
             raise NotReady(self._file.why or "there are no samples to recommend with yet: ask for a product")
         return self.sample
+
+
+def state_of_learner(age: float | None, failures: int, behind: float, settings: ShopSettings) -> str:
+    """Return how a learner does: "failing", "late", "behind" or "ok".
+
+    age : the seconds since it worked last; None: it never did.
+    failures : how often it has failed since then.
+    behind : how far behind the samples are, see `ServedDraws`.
+    """
+    if failures >= MOST_FAILURES:
+        return "failing"
+    if age is None or age > LATE_SECONDS:
+        return "late"
+    return "behind" if is_behind(behind, settings) else "ok"
 
 
 def _last(catalogue: Mapping[str, Event]) -> int:

@@ -16,8 +16,7 @@ from scipy.special import stdtrit
 
 from rlsvi.core.compile import Floats
 from rlsvi_shop.events import Events, events
-from rlsvi_shop.follower import is_behind
-from rlsvi_shop.recommender import LATE_SECONDS, MOST_FAILURES
+from rlsvi_shop.recommender import state_of_learner
 from rlsvi_shop.requests import name_of
 from rlsvi_shop.samples import ServedDraws
 from rlsvi_shop.settings import ShopSettings
@@ -399,19 +398,16 @@ def _learner(state: LearnerState, sample: ServedDraws | None, last: int, setting
     """Return how the learner does, and how far the samples are behind: in events, and in seconds."""
     (at, failures, failure), now = state, time.time()
     worked = None if at is None else max(0.0, now - at)
-    found = {
-        "state": "late" if worked is None or worked > LATE_SECONDS else "ok",
+    drawn = sample if sample is not None and sample.drawn else None
+    how = state_of_learner(worked, failures, drawn.behind if drawn else 0.0, settings)
+    return {
+        "state": how,
         "worked": worked,
-        "failure": None,
+        "failure": failure if how == "failing" else None,
+        "included": drawn.last if drawn else None,
+        "behind": max(0, last - drawn.last) if drawn else None,
+        "age": max(0.0, now - drawn.at) if drawn else None,
     }
-    if failures >= MOST_FAILURES:
-        found |= {"state": "failing", "failure": failure}
-    if sample is None or not sample.drawn:
-        return {**found, "included": None, "behind": None, "age": None}
-    if found["state"] == "ok" and is_behind(sample.behind, settings):
-        found["state"] = "behind"
-    age = max(0.0, now - sample.at)
-    return {**found, "included": sample.last, "behind": max(0, last - sample.last), "age": age}
 
 
 def _value(product: str, newest: ServedDraws | None) -> dict[str, float | None]:
@@ -515,7 +511,10 @@ class EventCounts:
         new, fine = sa.and_(events.c.id > self.read, events.c.id <= until), min(self.width, WIDEST_BUCKET)
         catalogue = reading.execute(_catalogue(new)).all()
         first = self._with_first(catalogue)
-        served = reading.execute(_first_served(new)).scalar() if self.served is None else self.served
+        served = self.served
+        if served is None:  # the first recommendation made with samples, that is by the shop itself
+            own = events.c.kind == "recommended", events.c.sample.is_not(None)
+            served = reading.execute(sa.select(sa.func.min(events.c.id)).where(new, *own)).scalar()
         ended = _ended(new, self.read, until, first)
         kept = None if served is None else max(served, (last // fine - KEPT_BUCKETS) * fine)  # periods begin here
         statements = [
@@ -621,13 +620,6 @@ class EventCounts:
 
 def _number(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
     return sa.func.sum(sa.case((condition, 1), else_=0))
-
-
-def _first_served(new: sa.ColumnElement[bool]) -> sa.Executable:
-    """Return the statement for the first recommendation made with samples, that is by the shop itself."""
-    return sa.select(sa.func.min(events.c.id)).where(
-        new, events.c.kind == "recommended", events.c.sample.is_not(None)
-    )
 
 
 def _bucket(event: sa.ColumnElement[int], width: int, served: int | None) -> tuple[Any, Any]:
