@@ -5,6 +5,7 @@ import signal
 import time
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 from threadpoolctl import threadpool_info
 
@@ -18,6 +19,12 @@ def learn(length, features, seed, episodes):
 
     history = simulate(RLSVI(seed=seed), problems.chain(length, features, seed=seed), episodes)
     return {"episode": np.arange(episodes), "reward": history.reward, "regret": history.regret}
+
+
+def dive(seed):
+    """An environment that is named by text."""
+    env = gymnasium.make("rlsvi/DeepSea-v0")
+    return {"return": env.step(env.reset(seed=seed)[0])[1]}
 
 
 def noted(log, i, seconds=0.0):

@@ -3,20 +3,16 @@
 import os
 import pickle
 import re
-import shutil
 import sys
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import invalidate_caches
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jobs
-import rlsvi
-from rlsvi.core import files
 from rlsvi.study import job as module
 from rlsvi.study.executors import LIBRARIES, environment, run_job
 from rlsvi.study.job import Done, Failed, Job
@@ -81,86 +77,32 @@ def test_a_job_tells_what_it_is():
 
 
 @pytest.fixture
-def sources(tmp_path, monkeypatch):
-    """A copy of the package whose sources are what `version` digests."""
-    copy = tmp_path / "rlsvi"
-    shutil.copytree(Path(rlsvi.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(files, "PACKAGE", copy)
-    return copy
-
-
-def test_a_version_is_that_of_the_sources(sources):
-    before = module.version.__wrapped__("jobs")
-    assert before == module.version("jobs")
-    (sources / "study" / "plot.py").write_text("nothing of this is computed\n")
-    assert module.version.__wrapped__("jobs") == before
-
-
-ABOVE = ("study", "paper", "theory.py", "cli", "shop", "html.py", "colours.css")
-ABOVE += ("_lazy.py", "progress.py", "__init__.py", "__main__.py", "__pycache__", "py.typed")
-BELOW = sorted(path.name for path in Path(rlsvi.__file__).parent.iterdir() if path.name not in ABOVE)
-
-
-@pytest.mark.parametrize("part", BELOW)
-def test_a_version_changes_with_every_source_below_the_studies(sources, part):
-    before = module.version.__wrapped__("jobs")
-    last = sorted((sources / part).rglob("*.py"))[-1:] or [sources / part]
-    (path,) = last
-    path.write_text(path.read_text() + "\n")
-    after = module.version.__wrapped__("jobs")
-    assert after != before
-    if (sources / part).is_dir():
-        path.rename(path.with_name("renamed.py"))
-        assert module.version.__wrapped__("jobs") not in (before, after)
-
-
-def test_a_version_changes_with_sources_in_folders_of_folders(sources):
-    before, found = module.version.__wrapped__("jobs"), set()
-    for folder in ("agents/finite", "simulate", "mdp/files"):
-        (sources / folder).mkdir(parents=True, exist_ok=True)
-        (sources / folder / "new.py").write_text("")
-        found.add(module.version.__wrapped__("jobs"))
-    assert len(found - {before}) == 3
-
-
-def test_a_version_is_that_of_the_functions_own_file_and_of_what_it_imports(tmp_path, monkeypatch):
+def own_package(tmp_path, monkeypatch):
+    """Write the modules of a package, and return the function that edits one."""
     monkeypatch.syspath_prepend(tmp_path)
-    package = tmp_path / "own_package_of_a_test"
-    package.mkdir()
-    for name, text in (("__init__", ""), ("part", "A = 1\n"), ("other", "B = 1\n")):
-        (package / f"{name}.py").write_text(text)
-    (package / "study.py").write_text("import json\nfrom own_package_of_a_test import part\n")
+    folder = tmp_path / "own_package_of_a_test"
+    folder.mkdir()
+    for name, text in MODULES.items():
+        (folder / f"{name}.py").write_text(text)
     invalidate_caches()
-    versions = [module.version.__wrapped__("own_package_of_a_test.study")]
-    for name, changes in (("study", True), ("part", True), ("other", False)):
-        path = package / f"{name}.py"
-        path.write_text(path.read_text() + "C = 2\n")
-        versions.append(module.version.__wrapped__("own_package_of_a_test.study"))
-        assert (versions[-1] != versions[-2]) is changes
+
+    def edit(name, before, after):
+        text = (folder / f"{name}.py").read_text()
+        assert before in text
+        (folder / f"{name}.py").write_text(text.replace(before, after))
+
+    yield edit
     for name in [name for name in sys.modules if name.startswith("own_package_of_a_test")]:
-        monkeypatch.delitem(sys.modules, name)
+        del sys.modules[name]
 
 
-def test_the_jobs_of_the_paper_are_dated_by_what_they_reach():
-    found = module.sources_of("rlsvi_paper.chain.learning:learning_time")
-    assert {
-        "rlsvi_paper.chain.learning:until_learned",
-        "rlsvi_paper.chain.learning:CHUNK",
-        "rlsvi_paper.results:unexplained",
-        "rlsvi.study.experiment:Course",
-    } <= set(found)
-    assert "rlsvi_paper.chain.learning:first_reward" not in found
-    assert {name.partition(":")[0] for name in found} == {
-        "rlsvi_paper.chain.learning",
-        "rlsvi_paper.results",
-        "rlsvi.study.experiment",
-    }
-
-
-FIGURE_FILE = '''"""A figure."""
+MODULES = {
+    "study": '''"""A figure."""
 import json
-from rlsvi_paper.shared import HALF, unused, sized as size_of
+from own_package_of_a_test import shapes, things
+from own_package_of_a_test.shared import HALF, unused, sized as size_of
 from matplotlib.axes import Axes
+from math import floor as rounded
 
 TIMES = 2
 TIMES += 1
@@ -172,47 +114,110 @@ register(TIMES)
 @decorated
 def job(*, seed: int) -> dict:
     """A run."""
-    return {"x": TIMES * helper(seed)}
+    return {"x": TIMES * helper(seed), "area": shapes.Square(seed).area(), "thing": things.Thing}
 
 
 def helper(x):
-    return HALF * x + size_of(x)
+    return HALF * x + size_of(x) + rounded(x)
 
 
 def claim(frame) -> Axes:
     return CLAIMED + unused(frame)
-'''
-SHARED = "HALF = 0.5\nOTHER = 1\ndef unused(x): return OTHER\ndef sized(x): return len(json.dumps(x))\n"
+
+
+if __name__ == "__main__":
+    print(claim(job(seed=0)))
+''',
+    "__init__": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .deep import Thing\n",
+    "shared": "HALF = 0.5\nOTHER = 1\ndef unused(x): return OTHER\ndef sized(x): return len(json.dumps(x))\n",
+    "shapes": """
+from .shared import sized
+
+class Square:
+    def __init__(self, side):
+        self.side = side
+
+    def area(self):
+        return self.side**2 + volume.of(self)
+
+@generic
+def volume(shape):
+    ...
+
+@volume.register(Square)
+def nothing(shape):
+    return 0
+
+def perimeter(shape):
+    return 4 * shape.side
+""",
+    "things": "from own_package_of_a_test import Thing\n",
+    "deep": "class Thing:\n    size = 1\n",
+}
 
 
 @pytest.mark.parametrize(
     ("file", "before", "after", "changes"),
     [
-        ("figure", "A figure.", "Another.", False),
-        ("figure", "CLAIMED = 5", "CLAIMED = 6", False),
-        ("figure", "return CLAIMED", "# as the paper has it\n    return 1 + CLAIMED", False),
-        ("figure", "TIMES += 1", "TIMES += 2", True),
-        ("figure", "register(TIMES)", "register()", True),
-        ("figure", "@decorated", "@experiment", True),
-        ("figure", "return HALF", "return 2 * HALF", True),
-        ("figure", "sized as size_of", "other as size_of", True),
+        ("study", "A figure.", "Another.", False),
+        ("study", "A run.", "One run.", False),
+        ("study", "TIMES = 2", "# two\nTIMES = (2)", False),
+        ("study", "CLAIMED = 5", "CLAIMED = 6", False),
+        ("study", "return CLAIMED", "# as the paper has it\n    return 1 + CLAIMED", False),
+        ("study", "print(", "show(", False),
+        ("study", "TIMES += 1", "TIMES += 2", True),
+        ("study", "register(TIMES)", "register()", True),
+        ("study", "@decorated", "@experiment", True),
+        ("study", "return HALF", "return 2 * HALF", True),
+        ("study", "HALF, unused, sized as size_of", "sized as HALF, unused, HALF as size_of", True),
+        ("study", "from math import floor", "from math import ceil", True),
         ("shared", "HALF = 0.5", "HALF = 0.25", True),
         ("shared", "len(", "2 * len(", True),
         ("shared", "OTHER = 1", "OTHER = 2", False),
+        ("shapes", "self.side**2", "self.side**3", True),
+        ("shapes", "return 0", "return 1", True),
+        ("shapes", "4 * shape", "3 * shape", False),
+        ("deep", "size = 1", "size = 2", True),
     ],
 )
-def test_a_job_of_this_package_is_dated_by_the_definitions_it_reaches(
-    tmp_path, monkeypatch, file, before, after, changes
-):
-    texts = {"figure": FIGURE_FILE, "shared": SHARED}
-    paths = {f"rlsvi_paper.{name}": tmp_path / f"{name}.py" for name in texts}
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.setattr(module, "_file_of", paths.get)
-    first = module.version.__wrapped__("rlsvi_paper.figure:job")
-    assert before in texts[file]
-    (tmp_path / f"{file}.py").write_text(texts[file].replace(before, after))
-    assert (module.version.__wrapped__("rlsvi_paper.figure:job") != first) is changes
+def test_a_job_is_dated_by_the_definitions_it_reaches(own_package, file, before, after, changes):
+    first = module.version.__wrapped__("own_package_of_a_test.study:job")
+    own_package(file, before, after)
+    assert (module.version.__wrapped__("own_package_of_a_test.study:job") != first) is changes
+
+
+def test_a_version_is_the_same_wherever_the_definitions_are(own_package, tmp_path):
+    first = module.version.__wrapped__("own_package_of_a_test.study:job")
+    (tmp_path / "own_package_of_a_test" / "shared.py").rename(tmp_path / "own_package_of_a_test" / "other.py")
+    for file, dots in (("study", "own_package_of_a_test."), ("shapes", ".")):
+        own_package(file, f"from {dots}shared", f"from {dots}other")
+    assert module.version.__wrapped__("own_package_of_a_test.study:job") == first
+
+
+def test_all_of_a_module_counts_where_no_function_is_named(own_package):
+    first = module.version.__wrapped__("own_package_of_a_test.study")
+    own_package("shared", "OTHER = 1", "OTHER = 2")
+    assert module.version.__wrapped__("own_package_of_a_test.study") != first
+
+
+def test_a_job_reaches_what_the_library_exports_lazily_and_registers():
+    found = module.sources_of("jobs:learn")
+    assert {
+        "jobs:learn",
+        "rlsvi.agents.finite.rlsvi:RLSVI",
+        "rlsvi.agents.finite.rlsvi:value_iteration",
+        "rlsvi.agents.agent:Agent",
+        "rlsvi.core.random:bits",
+        "rlsvi.mdp.examples:chain",
+        "rlsvi.problems:chain",
+        "rlsvi.simulate.finite:simulate",
+    } <= found.keys()
+    assert not {"jobs:picky", "rlsvi.agents.tabular.psrl:PSRL", "rlsvi.problems:river_swim"} & found.keys()
+    assert not {place for place in found if place.startswith(("rlsvi.cli", "rlsvi.study.compare", "rlsvi:"))}
+
+
+def test_text_that_names_an_environment_reaches_it():
+    assert "rlsvi.envs.finite:DeepSeaEnv" in module.sources_of("jobs:dive")
 
 
 def test_a_version_is_that_of_the_libraries(monkeypatch):
@@ -317,7 +322,7 @@ def test_what_goes_wrong_is_returned():
     ("name", "reason"), [("jobs:absent", "AttributeError"), ("no.module:f", "ModuleNotFound")]
 )
 def test_a_function_that_is_not_there_is_a_failure(name, reason):
-    version = module.version("jobs")
+    version = module.version("jobs:absent")
     assert isinstance(run_job(Job(name, {}), version), Failed)
     assert run_job(Job(name, {}), version).reason.startswith(reason)
 

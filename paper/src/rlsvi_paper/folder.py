@@ -22,7 +22,7 @@ import polars as pl
 from rlsvi.core.files import write_file
 from rlsvi.study.job import sources_of
 from rlsvi_paper import FIGURES, figure_called
-from rlsvi_paper.claim import Claim, Outcome, Verdict
+from rlsvi_paper.claim import Claim, Outcome, Verdict, place_of
 from rlsvi_paper.figure import Figure
 
 LARGE_TABLE = 20_000  # rows, beyond which single precision is kept: such tables are of curves
@@ -166,11 +166,15 @@ def _entry(path: Path) -> Entry | None:
 
 def digest(figure: Figure, folder: Path) -> str:
     """A digest of all that verdicts and pictures are made of: the table, and the sources of claims and drawing."""
-    found = hashlib.sha256((folder / f"{figure.name}.parquet").read_bytes())
-    module = figure.draw.__module__
-    sources = {} if module == "__main__" else sources_of(module)
-    for name in sorted(sources):
-        found.update(name.encode() + b"\0" + sources[name])
+    told = [figure.title, figure.where, figure.caption, *(it.criterion for it in figure.claims)]
+    sources = {
+        (found.partition(":")[2], source)
+        for place in {place_of(figure.draw), *(it.place for it in figure.claims)}
+        if not place.startswith("__main__:")
+        for found, source in sources_of(place).items()
+    }
+    found = hashlib.sha256(_table(figure.name, folder).read_bytes())
+    found.update(repr((told, sorted(sources))).encode())
     return found.hexdigest()[:16]
 
 

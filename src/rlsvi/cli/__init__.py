@@ -62,7 +62,7 @@ FIRST_COMMANDS = (
 
 
 def commands() -> dict[str, tuple[Callable[..., None], Any]]:
-    """Return the commands, and their classes if they have one: what the files of this folder and other packages offer.
+    """Return the commands, and their classes if they have one, of the files of this folder and of other packages.
 
     A file offers the function that has its name, or those that it lists as COMMANDS. A folder offers none, and is
     not imported: the tour loads much. Other packages offer functions as entry points of the group rlsvi.commands.
@@ -124,8 +124,8 @@ def main() -> None:
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
     """List the agents and problems there are, and the figures if the package rlsvi-paper is installed.
 
-    Agents of other packages are listed too, if these offer them by entry points of the group rlsvi.agents. An entry
-    point of the group rlsvi.lists adds a list of its own: a dictionary of names and what they mean.
+    Agents of other packages are listed too, if these offer them by entry points of the group rlsvi.agents. An
+    entry point of the group rlsvi.lists adds a list of its own: a dictionary of names and what they mean.
 
     Example: rlsvi list --json
     """

@@ -82,18 +82,6 @@ def remove_left_over(folder: Path, target: str | None = None) -> None:
                 _remove_if_left(Path(entry.path), found["machine"] == machine())
 
 
-PACKAGE = Path(__file__).parents[1]
-
-
-def source_digest(*parts: str) -> str:
-    """Return a digest of the Python files of parts of this package: folders with their subfolders, or files."""
-    digest = hashlib.sha256()
-    files = {path for part in parts for path in (*PACKAGE.glob(f"{part}/**/*.py"), *PACKAGE.glob(f"{part}.py"))}
-    for path in sorted(files):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[bool]:
     """Context manager that locks a file or folder, and tells whether no other process had locked it."""

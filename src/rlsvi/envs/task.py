@@ -143,10 +143,11 @@ def endless_task_of(env: Any) -> Task:
 
 
 def setting_of(env: Env[Any, Any]) -> dict[str, Any]:
-    """Return the rules by which an environment is played, if it tells them as `rules.setting`; an agent stores them."""
+    """Return the rules by which an environment is played, if it has `rules.setting`; an agent stores them."""
     setting = getattr(getattr(env.unwrapped, "rules", None), "setting", None)
-    plain = isinstance(setting, dict) and all(isinstance(it, str | int | float) for it in setting.values())
-    return dict(setting) if plain else {}
+    if isinstance(setting, dict) and all(isinstance(it, str | int | float) for it in setting.values()):
+        return dict(setting)
+    return {}
 
 
 def check_setting(learned: Mapping[str, Any], offered: Mapping[str, Any]) -> None:

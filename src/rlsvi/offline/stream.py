@@ -9,11 +9,13 @@ are computed. Ray's tasks are enough for this: a chunk is read by one task and s
 and each later pass is a task per chunk. Ray moves it to where there is room, and repeats what a worker has lost.
 """
 
+import hashlib
 import pickle
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +25,6 @@ import numpy as np
 from rlsvi.bases.layout import is_exact
 from rlsvi.core.checks import shown, whole
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.core.files import source_digest
 from rlsvi.envs.task import check_env
 from rlsvi.offline.log import (
     OPTIONAL,
@@ -234,9 +235,13 @@ def _compute(here: tuple[str, list[str]], work: bytes, chunk: Any) -> Any:
     return function(chunk, *arguments)
 
 
+@cache
 def sources() -> str:
-    """Return a digest of the sources that chunks are read and computed with."""
-    return source_digest("core", "mdp", "tetris", "bases", "envs", "offline", "agents", "simulate")
+    """Return a digest of the sources that chunks are read and computed with: all of this package."""
+    folder, found = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
 
 
 def _receive(here: tuple[str, list[str]], sent: bytes) -> Any:
