@@ -188,7 +188,7 @@ def play_mean(
     >>> agent = rlsvi.StationaryRLSVI(basis=tetris.Tetris(), seed=0)
     >>> rules = tetris.rules(height=6, width=5, pieces="IO")
     >>> games = tetris.simulate_tetris(agent, rules, 3)
-    >>> rlsvi.simulate.play_mean(agent, rules, games=2, max_pieces=50).rows.shape
+    >>> tetris.play_mean(agent, rules, games=2, max_pieces=50).rows.shape
     (2,)
     """
     kind = _kind(agent)
