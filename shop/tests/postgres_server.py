@@ -1,7 +1,6 @@
 """A real PostgreSQL server for tests, from the packages of the system, on a socket in a temporary folder.
 
-A test file uses it by `from postgres_server import postgres, postgres_url` and the fixtures of these names. Where
-no server is installed, such tests are skipped.
+Tests use it by the fixtures `postgres` and `postgres_url`. Where no server is installed, they are skipped.
 """
 
 import contextlib

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.shop_faults import FaultClient, Shop, compared, faults
-from postgres_server import postgres, postgres_url  # noqa: F401
 from scipy.stats import kstest
 from typer.testing import CliRunner
 
@@ -293,7 +292,7 @@ def test_nothing_acknowledged_is_lost_when_processes_are_killed(tmp_path):
 
 
 @slow
-def test_nothing_acknowledged_is_lost_when_the_database_is_killed_too(tmp_path, postgres):  # noqa: F811
+def test_nothing_acknowledged_is_lost_when_the_database_is_killed_too(tmp_path, postgres):
     found = faults(tmp_path, postgres.new_url(), kills=4, seconds=60, pause=1.0, database=postgres, seed=2)
     assert found["kills"]["database"] > 0
     assert not found["wrong"]
@@ -301,7 +300,7 @@ def test_nothing_acknowledged_is_lost_when_the_database_is_killed_too(tmp_path, 
 
 
 @slow
-def test_a_database_that_is_away_is_503_until_it_is_back(tmp_path, postgres):  # noqa: F811
+def test_a_database_that_is_away_is_503_until_it_is_back(tmp_path, postgres):
     with served(tmp_path, postgres.new_url()) as shop:
         assert ask(shop.port, "/recommend", {"visit": "a"})[0] == 200
         postgres.stop()

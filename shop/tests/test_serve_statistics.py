@@ -9,10 +9,9 @@ from collections import defaultdict, namedtuple
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from postgres_server import postgres, postgres_url  # noqa: F401
 from scipy import stats
 
-from rlsvi_shop.events import Event, Events
+from rlsvi_shop.events import Event
 from rlsvi_shop.samples import sample_of
 from rlsvi_shop.service import statistics as page_statistics
 from rlsvi_shop.service.statistics import COLUMNS, STEPS, ShopStatistics
@@ -20,13 +19,6 @@ from rlsvi_shop.settings import ShopSettings
 
 SLOTS = 4
 PRODUCTS = ["tea", "<script>alert(1)</script>", "a & b", *(f"jazz-{i}" for i in range(9))]
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def events(request, tmp_path):
-    url = f"sqlite:///{tmp_path}/shop.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    with Events(url) as found:
-        yield found
 
 
 def written(events, rows):

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-from postgres_server import postgres, postgres_url  # noqa: F401
 
 from rlsvi_shop import Events, Recommender, ShopSettings
 from rlsvi_shop.follower import Follower

@@ -12,26 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from postgres_server import postgres, postgres_url  # noqa: F401
 
 from rlsvi_shop.events import VERSION, Event, Events, StoreError
 from rlsvi_shop.settings import database_url
 
 WRITERS = Path(__file__).with_name("event_writers.py")
 SHOWN = Event("recommended", "v", "p", 0, None, 0.25, True, 7, {"age": 3.5, "word": "ä\x00"}, 5.0)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request, tmp_path):
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/shop.db"
-    return request.getfixturevalue("postgres_url")
-
-
-@pytest.fixture
-def events(url):
-    with Events(url) as opened:
-        yield opened
 
 
 @contextlib.contextmanager

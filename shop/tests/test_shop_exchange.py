@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from postgres_server import postgres, postgres_url  # noqa: F401
 from typer.testing import CliRunner
 
 from rlsvi.cli import app
@@ -167,7 +166,7 @@ def living():
     return sum(type(each) is Event for each in gc.get_objects())
 
 
-def test_from_sqlite_to_postgresql(events, postgres_url):  # noqa: F811
+def test_from_sqlite_to_postgresql(events, postgres_url):
     append(events, WRITTEN)
     with Events(postgres_url) as again:
         import_events(again, SETTINGS, events_frame(events))

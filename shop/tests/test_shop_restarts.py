@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from postgres_server import postgres, postgres_url  # noqa: F401
 
 from rlsvi_shop import Recommender
 from rlsvi_shop.samples import with_catalogue

@@ -5,7 +5,6 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
-from postgres_server import postgres, postgres_url  # noqa: F401
 from test_shop_day import FILES
 
 from rlsvi_shop import Event, Events, Recommender, ShopSettings, import_events, judge

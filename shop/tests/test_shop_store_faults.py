@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from postgres_server import LocalServer, binaries, postgres, postgres_url  # noqa: F401
+from postgres_server import LocalServer, binaries
 
 from rlsvi_shop.events import CATALOGUE, Event, Events, InDoubt, StoreError, _select_visits
 
@@ -245,7 +245,7 @@ def test_a_server_that_is_killed_and_started_again(own_server):
 
 
 @pytest.mark.parametrize("first", ["read", "write"])
-def test_connections_that_are_lost_while_idle(postgres_url, postgres, first):  # noqa: F811
+def test_connections_that_are_lost_while_idle(postgres_url, postgres, first):
     with Events(postgres_url) as events:
         with events.writing() as writer:
             events.last()  # two connections
@@ -269,7 +269,7 @@ def end_connections(server):
             time.sleep(0.01)
 
 
-def test_a_connection_that_is_lost_in_a_transaction(postgres_url, postgres):  # noqa: F811
+def test_a_connection_that_is_lost_in_a_transaction(postgres_url, postgres):
     with Events(postgres_url) as events:
         with pytest.raises(StoreError, match="could not write"), events.writing() as writer:  # noqa: PT012
             writer.append([Event("closed", "v")])
@@ -279,7 +279,7 @@ def test_a_connection_that_is_lost_in_a_transaction(postgres_url, postgres):  # 
         append(events, Event("closed", "v"))
 
 
-def test_a_connection_that_is_lost_in_the_end(postgres_url, postgres):  # noqa: F811
+def test_a_connection_that_is_lost_in_the_end(postgres_url, postgres):
     with Events(postgres_url) as events:
         with pytest.raises(InDoubt, match="not known whether the events were"), events.writing() as writer:  # noqa: PT012
             writer.append([Event("closed", "v")])
@@ -288,7 +288,7 @@ def test_a_connection_that_is_lost_in_the_end(postgres_url, postgres):  # noqa: 
     assert "may have been stored; send it again" in InDoubt.for_client
 
 
-def test_a_transaction_that_the_server_has_given_up(postgres_url):  # noqa: F811
+def test_a_transaction_that_the_server_has_given_up(postgres_url):
     with Events(postgres_url) as events:
         with pytest.raises(StoreError, match="has rolled back the transaction"), events.writing() as writer:  # noqa: PT012
             writer.append([Event("closed", "v")])
@@ -304,7 +304,7 @@ def test_a_learner_without_a_server(own_server):
             pass
 
 
-def test_a_writer_that_keeps_its_turn_too_long(postgres_url, monkeypatch):  # noqa: F811
+def test_a_writer_that_keeps_its_turn_too_long(postgres_url, monkeypatch):
     monkeypatch.setattr("rlsvi_shop.events.PATIENCE", 1.0)
     with Events(postgres_url) as events, Events(postgres_url) as other:
         with events.writing() as writer:
@@ -314,7 +314,7 @@ def test_a_writer_that_keeps_its_turn_too_long(postgres_url, monkeypatch):  # no
         append(other, Event("closed", "w"))
 
 
-def test_a_server_that_is_read_only(postgres_url, postgres):  # noqa: F811
+def test_a_server_that_is_read_only(postgres_url, postgres):
     with Events(postgres_url) as events:
         append(events, Event("closed", "v"))
     read_only = postgres_url.replace("options=", "options=-cdefault_transaction_read_only%3Don%20")
@@ -331,13 +331,13 @@ def test_a_server_that_is_read_only(postgres_url, postgres):  # noqa: F811
         ("@/postgres?host={}/no", "check that it runs"),
     ],
 )
-def test_a_server_or_database_that_is_not_there(postgres, address, words):  # noqa: F811
+def test_a_server_or_database_that_is_not_there(postgres, address, words):
     with pytest.raises(StoreError, match=words) as caught:
         Events("postgresql://shop:secret" + address.format(postgres.folder))
     assert "secret" not in str(caught.value)
 
 
-def test_text_that_postgresql_cannot_hold(postgres_url):  # noqa: F811
+def test_text_that_postgresql_cannot_hold(postgres_url):
     with Events(postgres_url) as events:
         with pytest.raises((StoreError, ValueError)):
             append(events, Event("closed", "a\x00b"))

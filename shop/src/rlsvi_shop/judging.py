@@ -270,7 +270,6 @@ class _LoggedVisit:
 
 
 def _join(visits: list[list[tuple[_Step, float]]]) -> LoggedSteps:
-    """Return the steps of all visits in arrays."""
     if not visits:
         raise ValueError("no visit of the events has ended: close visits, or judge by others")
     steps = [step for visit in visits for step, _ in visit]

@@ -302,7 +302,6 @@ FEATURE = "{ low = 0, high = 100 }, { values = ['a', 'b'] } or { hashed = 16 }"
 
 
 def _explanation(error: ValidationError) -> str:
-    """Return a line for every setting that is wrong."""
     lines: dict[str, str] = {}  # a value that fits no member of a union has several errors: the first is enough
     for each in error.errors(include_url=False):
         place = each["loc"]

@@ -42,7 +42,7 @@ ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 STORED = b'{"stored":true}'
 LARGEST_BATCH = 256  # requests in a transaction
 HEALTH = 1.0  # seconds between two looks at the health of the shop
-log = logging.getLogger("rlsvi.serve")
+log = logging.getLogger("rlsvi_shop")
 
 
 def create_app(

@@ -106,7 +106,6 @@ class Customers:
         return self.rewards
 
     def _send(self, numbers: Iterator[int]) -> None:
-        """Make visits until the time is over."""
         client = ShopClient(self.url, self.token)
         try:
             while time.monotonic() < self._end and (number := next(numbers, None)) is not None:

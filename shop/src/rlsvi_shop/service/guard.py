@@ -29,7 +29,7 @@ STRANGERS_WAIT = 5.0  # seconds, at most, until it is their turn
 TOO_LARGE = "the body must have at most {} bytes: send less, or raise largest_body in the section [serve]"
 CONNECTION = "rlsvi.connection"  # in the state of a request: where it is noted that the client has shown the token
 HEADERS = {401: (b"www-authenticate", b"Bearer"), 503: (b"retry-after", b"1")}  # by status
-log = logging.getLogger("rlsvi.serve")
+log = logging.getLogger("rlsvi_shop")
 
 
 class BusyError(RuntimeError):

@@ -43,7 +43,6 @@ Version {escape(about["version"])}.</p>
 
 
 def _request(method: str, path: str, about: dict[str, Any]) -> str:
-    """Return the section of one request."""
     name = f"{method.upper()} {path}"
     parts = [f"<h2><b>{method.upper()}</b> {escape(path)}</h2>", f"<p>{_text(about.get('description', ''))}</p>"]
     for each in about.get("parameters", []):
@@ -59,7 +58,6 @@ def _request(method: str, path: str, about: dict[str, Any]) -> str:
 
 
 def _fields(schema: dict[str, Any]) -> str:
-    """Return the table of the fields of a body."""
     rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in _rows(schema, ""))
     head = "".join(f'<th scope="col">{name}</th>' for name in ("Field", "Type", "Meaning"))
     return f'<p class="muted">Body</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'

@@ -28,7 +28,7 @@ MINUTE = 60.0  # seconds
 SHOWN_A_MINUTE = 10  # warnings of a kind that are written to the log
 YIELDING = 10  # by how much the learner is nicer than the workers: it uses what they leave of the processor
 PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
-log = logging.getLogger("rlsvi.serve")
+log = logging.getLogger("rlsvi_shop")
 
 
 def run(path: Path, settings: ShopSettings, workers: int, learner: bool, stop: threading.Event) -> None:

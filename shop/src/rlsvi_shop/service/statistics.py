@@ -286,7 +286,6 @@ class ShopStatistics:
         return _value(product, newest)["value"] if by == "value" else getattr(counted, by)
 
     def _latest(self, reading: sa.Connection) -> list[dict[str, Any]]:
-        """Return the visits with the latest events, and what happened in them."""
         recent = sa.select(events.c.visit).where(events.c.visit != "").order_by(events.c.id.desc()).limit(RECENT)
         names = list(dict.fromkeys(row.visit for row in reading.execute(recent)))[:VISITS]
         of_visits: sa.ColumnElement[bool] = sa.literal_column(OF_VISITS)
@@ -437,7 +436,6 @@ def _scale(rows: list[dict[str, Any]]) -> dict[str, float | None]:
 
 
 def _visit(name: str, rows: list[Any], counts: "EventCounts") -> dict[str, Any]:
-    """Return what happened in a visit, from its events in order."""
     rewards: dict[str, float] = {}
     counted: dict[str, float] = {}  # without answers that came after the end, unless they are corrections
     ended, names = False, set()

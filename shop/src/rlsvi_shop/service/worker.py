@@ -32,7 +32,7 @@ ANSWER = 120.0  # seconds until the answer is taken
 LARGEST_HEADER = 65_536  # bytes of a header
 CONNECTIONS = 1000  # at most, and no more than half of the files that the process may open
 STRANGERS = 8  # one connection of so many may be of clients that have not shown the token, even if all others have
-log = logging.getLogger("rlsvi.serve")
+log = logging.getLogger("rlsvi_shop")
 
 
 class Limits:

@@ -1,0 +1,20 @@
+"""The databases of the shop's tests: SQLite and, where it is installed, PostgreSQL."""
+
+import pytest
+from postgres_server import postgres, postgres_url  # noqa: F401
+
+from rlsvi_shop import Events
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    """The URL of an empty database, of each kind in turn."""
+    return (
+        f"sqlite:///{tmp_path}/shop.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    )
+
+
+@pytest.fixture
+def events(url):
+    with Events(url) as opened:
+        yield opened
