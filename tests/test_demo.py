@@ -4,6 +4,7 @@ import io
 import re
 import subprocess
 import time
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -13,12 +14,7 @@ from typer.testing import CliRunner
 
 from browser import BROWSER, FLAGS, PHONE, SIZE, WINDOW, seen
 from rlsvi.cli import app, tour
-from rlsvi.cli.tour import AtRandom, Exhibit, Guide, page
-
-
-def claim(**changes):
-    given = {"words": "It learns <fast>", "where": "section 6", "outcome": "inconclusive", "why": "scale"}
-    return SimpleNamespace(**{**given, **changes})
+from rlsvi.cli.tour import AtRandom, Guide, Stop, page
 
 
 def quiet(expected=None):
@@ -28,14 +24,12 @@ def quiet(expected=None):
 
 @pytest.fixture
 def small(monkeypatch):
-    """The tour, of seconds."""
-    small = {"EPISODES": 2, "SEEDS": 3, "STEPS": 6, "PLACEMENTS": 3, "GAMES": 20, "FIGURES": ("chain-length",)}
-    for name, value in small.items():
+    """The tour of the library, of seconds."""
+    for name, value in {"EPISODES": 2, "SEEDS": 3, "STEPS": 6, "entry_points": lambda group: []}.items():
         monkeypatch.setattr(tour, name, value)
     for name in ("chain", "recommendation"):
-        stop = tour.STOPS[name]
-        code = re.sub(r"episodes=\d+, seeds=\d+", "episodes=30, seeds=2", stop.code)
-        monkeypatch.setitem(tour.STOPS, name, stop._replace(code=code))
+        code = re.sub(r"episodes=\d+, seeds=\d+", "episodes=30, seeds=2", tour.CODE[name])
+        monkeypatch.setitem(tour.CODE, name, code)
     monkeypatch.setenv("MPLBACKEND", "module://of_another_environment")
 
 
@@ -69,20 +63,17 @@ def test_where_nothing_can_move_a_line_is_written_for_each_stop(monkeypatch):
 # ---- the page ---------------------------------------------------------------------------------------------
 
 
+def section(sentence="It learns.", code="x = 1", picture=b"GIF89a"):
+    return f"<section><h2>A title</h2>{quiet().exhibit(sentence, code, picture)}</section>"
+
+
 def test_the_page_needs_nothing_else_and_runs_nothing():
-    shown = Exhibit("one", "A <title>", "It & that.", "x = 1 < 2", b"GIF89a")
-    text = page([shown] * 4, [claim(), claim(outcome="reproduced", why="")], "")
+    text = page([section("It & that.", "x = 1 < 2")] * 4)
     assert text.count('src="data:image/gif;base64,') == 4
     assert not re.findall(r'(?:src|href)="(?!data:|https://arxiv\.org)', text)
     assert "<script" not in text
-    assert "A &lt;title&gt;" in text
+    assert "It &amp; that." in text
     assert "x = 1 &lt; 2" in text
-    assert "inconclusive (too few runs here)" in text
-    assert "It learns &lt;fast&gt;" in text
-
-
-def test_the_page_says_why_nothing_was_judged():
-    assert "Not judged in this run: the disk is &lt;full&gt;." in page([], [], "the disk is <full>")
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed")
@@ -90,8 +81,7 @@ def test_the_page_says_why_nothing_was_judged():
 def test_the_page_fits_and_its_first_picture_is_on_the_first_screen(tmp_path, size):
     sketch = b'<svg xmlns="http://www.w3.org/2000/svg" width="518" height="302" viewBox="0 0 518 302"/>'
     code = "agents = {" + ", ".join(f'"agent number {i}": rlsvi.RLSVI(sigma={i})' for i in range(9)) + "}"
-    shown = Exhibit("one", "Explore deeply: a reward 49 steps away", "It learns.", code, sketch)
-    (tmp_path / "index.html").write_text(page([shown] * 4, [claim()] * 9, ""))
+    (tmp_path / "index.html").write_text(page([section(code=code, picture=sketch)] * 4))
     picture = "(d) => d.querySelector('img').getBoundingClientRect().bottom"
     (wide, fits, _), bottom = seen(tmp_path / "index.html", tmp_path, size, [SIZE, picture])
     assert wide == fits
@@ -102,7 +92,7 @@ def test_the_page_fits_and_its_first_picture_is_on_the_first_screen(tmp_path, si
 def test_pictures_are_dark_in_the_dark_theme(tmp_path):
     paper = b'<rect width="400" height="300" fill="#fff"/>'
     sketch = b'<svg xmlns="http://www.w3.org/2000/svg" width="400" height="300">%s</svg>' % paper
-    (tmp_path / "index.html").write_text(page([Exhibit("one", "A chart", "It learns.", "x = 1", sketch)], [], ""))
+    (tmp_path / "index.html").write_text(page([section(picture=sketch)]))
     flags = ["--blink-settings=preferredColorScheme=0", f"--screenshot={tmp_path / 'dark.png'}"]
     command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={tmp_path}", (tmp_path / "index.html").as_uri()]
     subprocess.run(command, capture_output=True, timeout=300, check=True)
@@ -114,9 +104,10 @@ def test_pictures_are_dark_in_the_dark_theme(tmp_path):
 
 
 def test_all_stops_show_five_lines_that_anyone_can_type():
-    for name, stop in tour.STOPS.items():
-        assert len(stop.code.splitlines()) == 5
-        compile(stop.code, name, "exec")
+    assert tour.CODE.keys() == tour.STOPS.keys()
+    for name, code in tour.CODE.items():
+        assert len(code.splitlines()) == 5
+        compile(code, name, "exec")
 
 
 def test_a_player_at_random_takes_legal_actions():
@@ -127,33 +118,37 @@ def test_a_player_at_random_takes_legal_actions():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
-def test_the_tour_ends_with_its_page(tmp_path):
-    """In 40 columns without colour, and beside results of an older version."""
-    (tmp_path / "paper").mkdir()
-    (tmp_path / "paper" / "old.json").write_text('{"format": 1}')
+def test_the_tour_ends_with_its_page(tmp_path, monkeypatch):
+    """In 40 columns without colour, and with a stop of another package, which has something running meanwhile."""
+    happened = []
+
+    @contextmanager
+    def begin(out):
+        happened.append(out)
+        yield "begun"
+        happened.append("closed")
+
+    def show(guide, begun):
+        happened.append(begun)
+        return "<p>It was shown.</p>"
+
+    entry = SimpleNamespace(load=lambda: {"mine": Stop("Mine & yours", show, lambda out: 1.0, begin)})
+    monkeypatch.setattr(tour, "entry_points", lambda group: [entry] if group == "rlsvi.demo" else [])
     plain = {"COLUMNS": "40", "NO_COLOR": "1", "TERM": "dumb"}
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)], env=plain)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == str(tmp_path / "index.html")
+    assert "4. Mine & yours" in result.output
+    assert happened == [tmp_path, "begun", "closed"]
     text = (tmp_path / "index.html").read_text()
-    order = [text.index(f'<section id="{name}">') for name in ("cart-pole", "chain", "recommendation", "tetris")]
-    assert order == sorted(order)
-    assert text.count("data:image/gif") == text.count("data:image/svg+xml") == 2
-    assert '<section id="claims">' in text
+    assert re.findall(r'<section id="(.*?)">', text) == ["cart-pole", "chain", "recommendation", "mine"]
+    assert "<h2>Mine &amp; yours</h2>\n<p>It was shown.</p>" in text
+    assert (text.count("data:image/gif"), text.count("data:image/svg+xml")) == (1, 2)
     assert "episode  2: the pole stood for" in result.output
     found = sorted(int(n) for n in re.findall(r"Seed \d, ten fresh episodes.*?: (\d+)", result.output, flags=re.S))
     assert len(found) == 3
     assert f"the median of 3 seeds, of which the worst has {found[0]}." in text
     assert f"balances the pole for {found[1]} of 500 steps" in text
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("small")
-def test_a_tour_whose_claims_cannot_be_judged_ends_with_its_page_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(tour, "FIGURES", ("nothing",))
-    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    assert "unknown figure" in (tmp_path / "index.html").read_text()
 
 
 def test_a_folder_that_cannot_be_written_is_told_at_once(tmp_path):

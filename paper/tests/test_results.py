@@ -12,7 +12,7 @@ from rlsvi_paper.report.markdown import markdown_page
 from rlsvi_paper.report.printed import PRINTED
 from rlsvi_paper.report.records import read_figures
 
-RESULTS = Path(HOUSE) / "results"
+RESULTS = Path(HOUSE) / "paper" / "results"
 PUBLISHED = [name for name in FIGURES if (RESULTS / f"{name}.json").exists()]
 pytestmark = pytest.mark.skipif(not PUBLISHED, reason="nothing is published yet")
 

@@ -6,7 +6,7 @@ from functools import cache
 from tetris_tables import noise
 
 from rlsvi_paper.claim import Outcome
-from rlsvi_paper.theory import proof_bound, regret_shape
+from rlsvi_paper.theory.bounds import proof_bound, regret_shape
 from rlsvi_paper.theory.prior_regret import CONTROLS, FALLING, SCALES, THEOREM, marks
 
 YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE

@@ -83,6 +83,7 @@ class Claim:
     kind : what the paper says about its experiments and results, a step of its proofs, or a check of ours.
     headline : whether it is one of the main claims: of the abstract, of section 6, or Theorem 1.
     otherwise : if it is not reproduced, why: the paper has a misprint, it can be read in another way, or neither.
+    place : where the function is defined, as module:name.
     """
 
     name: str
@@ -94,6 +95,12 @@ class Claim:
     kind: Kind = "experiment"
     headline: bool = False
     otherwise: Why = "finding"
+    place: str = "__main__:"
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """The definition at the top level of a module that a function comes from, as module:name."""
+    return f"{function.__module__}:{function.__qualname__.partition('.')[0]}"
 
 
 class About(TypedDict, total=False):
@@ -147,7 +154,7 @@ def claim(
                 return found
             return worst_of(table, found) if table else all_of(*found)
 
-        return Claim(judge.__name__, words, where, _criterion(judge), decide, rows, **about)
+        return Claim(judge.__name__, words, where, _criterion(judge), decide, rows, **about, place=place_of(judge))
 
     return declared
 
@@ -157,7 +164,9 @@ def computed(words: str, where: str, **about: Unpack[About]) -> Callable[[Callab
 
     def declared(step: Callable[[], Verdict]) -> Claim:
         once = cache(step)
-        return Claim(step.__name__, words, where, _criterion(step), lambda frame: once(), **about)
+        return Claim(
+            step.__name__, words, where, _criterion(step), lambda frame: once(), **about, place=place_of(step)
+        )
 
     return declared
 

@@ -41,7 +41,7 @@ def theorem_parameters(
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import theorem_parameters
+    >>> from rlsvi_paper.theory.bounds import theorem_parameters
     >>> lam, sigma = theorem_parameters(states=5, horizon=3)
     >>> lam, round(sigma, 3)
     (7.0, 3.162)
@@ -78,7 +78,7 @@ def optimistic_parameters(
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import optimistic_parameters
+    >>> from rlsvi_paper.theory.bounds import optimistic_parameters
     >>> [round(number, 3) for number in optimistic_parameters(states=5, horizon=3)]
     [2.546, 1.401]
     """
@@ -110,7 +110,7 @@ def theorem_agent(
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import theorem_agent
+    >>> from rlsvi_paper.theory.bounds import theorem_agent
     >>> theorem_agent(states=5, horizon=3, seed=0).lam
     7.0
     """
@@ -139,7 +139,7 @@ def regret_shape(states: int, actions: int, horizon: int, steps: ArrayLike) -> F
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import regret_shape
+    >>> from rlsvi_paper.theory.bounds import regret_shape
     >>> regret_shape(states=4, actions=1, horizon=1, steps=[100, 400]).tolist()
     [20.0, 40.0]
     """
@@ -181,7 +181,7 @@ def proof_bound(
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import proof_bound
+    >>> from rlsvi_paper.theory.bounds import proof_bound
     >>> proof_bound(states=5, actions=2, horizon=3, steps=[1000, 4000]).round().tolist()
     [4749.0, 7036.0]
     """
@@ -236,7 +236,7 @@ def dithering_chance(length: int) -> float:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import dithering_chance
+    >>> from rlsvi_paper.theory.bounds import dithering_chance
     >>> dithering_chance(2)
     0.25
     """
@@ -263,7 +263,7 @@ def dithering_regret(length: int, episodes: ArrayLike = np.inf) -> Floats:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import dithering_regret
+    >>> from rlsvi_paper.theory.bounds import dithering_regret
     >>> float(dithering_regret(10))
     511.0
     """

@@ -43,7 +43,7 @@ class Excess(NamedTuple):
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import dirichlet_excess
+    >>> from rlsvi_paper.theory.expected_excess import dirichlet_excess
     >>> bool(dirichlet_excess([1, 1], [0, 1], [0.5]).error[0] < 1e-6)
     True
     """
@@ -69,7 +69,7 @@ def normal_excess(mean: float, std: float, t: ArrayLike) -> Floats:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import normal_excess
+    >>> from rlsvi_paper.theory.expected_excess import normal_excess
     >>> normal_excess(0.0, 1.0, [0.0]).round(4).tolist()
     [0.3989]
     """
@@ -98,7 +98,7 @@ def beta_excess(alpha: float, beta: float, t: ArrayLike) -> Floats:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import beta_excess
+    >>> from rlsvi_paper.theory.expected_excess import beta_excess
     >>> beta_excess(1.0, 1.0, [0.5]).round(6).tolist()
     [0.125]
     """
@@ -133,7 +133,7 @@ def dirichlet_excess(alpha: ArrayLike, V: ArrayLike, t: ArrayLike, *, nodes: int
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import dirichlet_excess
+    >>> from rlsvi_paper.theory.expected_excess import dirichlet_excess
     >>> dirichlet_excess([1, 1], [0, 1], [0.5]).value.round(6).tolist()
     [0.125]
     """

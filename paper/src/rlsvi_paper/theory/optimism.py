@@ -41,7 +41,7 @@ class Gap(NamedTuple):
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import Gap
+    >>> from rlsvi_paper.theory.optimism import Gap
     >>> Gap(gap=0.01, error=1e-9, t=0.5).t
     0.5
     """
@@ -86,7 +86,7 @@ def least_gap(
     Examples
     --------
     >>> import numpy as np
-    >>> from rlsvi_paper.theory import least_gap
+    >>> from rlsvi_paper.theory.optimism import least_gap
     >>> found = least_gap(lambda t: (t**2, 2 * t), lambda t: (0 * t, 0 * t), -1.0, 2.0)
     >>> abs(found.gap) < 1e-6
     True
@@ -188,7 +188,7 @@ def lemma_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-9, nodes:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import lemma_gap
+    >>> from rlsvi_paper.theory.optimism import lemma_gap
     >>> lemma_gap([1, 1, 1], [0, 0.5, 1]).gap > 0
     True
     """
@@ -218,7 +218,7 @@ def optimistic_variance(total: float) -> float:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import optimistic_variance
+    >>> from rlsvi_paper.theory.optimism import optimistic_variance
     >>> round(optimistic_variance(2.0), 4)
     0.1551
     """
@@ -244,7 +244,7 @@ def matched_beta(alpha: ArrayLike, V: ArrayLike) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import matched_beta
+    >>> from rlsvi_paper.theory.optimism import matched_beta
     >>> matched_beta([1, 1, 2], [0, 0.5, 1])
     (2.5, 1.5)
     """
@@ -279,7 +279,7 @@ def matched_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-6, node
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import matched_gap
+    >>> from rlsvi_paper.theory.optimism import matched_gap
     >>> found = matched_gap([1, 1, 2], [0, 0.5, 1])
     >>> found.gap > -found.error
     True
@@ -307,7 +307,7 @@ def beta_gap(alpha: float, beta: float, *, tolerance: float = 1e-9) -> Gap:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import beta_gap
+    >>> from rlsvi_paper.theory.optimism import beta_gap
     >>> beta_gap(1, 2).gap > 0
     True
     """
@@ -350,7 +350,7 @@ class QGap(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from rlsvi_paper.theory import q_gap
+    >>> from rlsvi_paper.theory.optimism import q_gap
     >>> found = q_gap(np.ones((2, 2, 1, 2)), np.ones((2, 2, 1)), lam=4.0, sigma=2.3, draws=1000)
     >>> found.value.shape
     (2,)
@@ -389,7 +389,7 @@ def last_period_gap(n: int, lows: int, lam: float, sigma: float, *, alpha_R: Arr
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import last_period_gap
+    >>> from rlsvi_paper.theory.optimism import last_period_gap
     >>> last_period_gap(n=5, lows=2, lam=7.0, sigma=3.2).gap > 0
     True
     """
@@ -441,7 +441,7 @@ def q_gap(
     Examples
     --------
     >>> import numpy as np
-    >>> from rlsvi_paper.theory import q_gap
+    >>> from rlsvi_paper.theory.optimism import q_gap
     >>> found = q_gap(np.ones((2, 2, 1, 2)), np.ones((2, 2, 1)), lam=4.0, sigma=2.3, draws=1000)
     >>> found.gap.shape
     (2, 2, 1, 9)
@@ -507,7 +507,7 @@ class Crossings(NamedTuple):
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import crossings
+    >>> from rlsvi_paper.theory.optimism import crossings
     >>> [round(place, 3) for place in crossings(3.0, 3.0).places]
     [0.5]
     """
@@ -537,7 +537,7 @@ def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import crossings
+    >>> from rlsvi_paper.theory.optimism import crossings
     >>> crossings(3.0, 3.0).single
     True
     """
@@ -567,7 +567,7 @@ def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import density_crossings
+    >>> from rlsvi_paper.theory.optimism import density_crossings
     >>> density_crossings(3.0, 3.0)
     2
     """
@@ -602,7 +602,7 @@ def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, 
 
     Examples
     --------
-    >>> from rlsvi_paper.theory import failing_sums
+    >>> from rlsvi_paper.theory.optimism import failing_sums
     >>> low, high = failing_sums(0.5)
     >>> low < high
     True
