@@ -185,7 +185,7 @@ def shown(name, found):
 
 def local_server():
     """A PostgreSQL server of our own, as the tests have it."""
-    from tests.postgres_server import LocalServer
+    from shop.tests.postgres_server import LocalServer
 
     return LocalServer()
 

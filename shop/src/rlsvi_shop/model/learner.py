@@ -86,14 +86,18 @@ class ShopLearner:
         match event.kind:
             case "added":
                 self._add_product(event)
+            case "removed" if event.product in self.products:
+                self.chains.products.offered[self.products[event.product]] = False
             case "removed":
-                self._remove_product(event)
+                self.ignored += 1
             case "recommended":
                 self._show(event)
             case "answered":
                 self._answer(event)
             case "closed":
-                self._close(event)
+                if (visit := self.open.pop(event.visit, None)) is not None:
+                    self._settle(visit)
+                    self.chains.learn(visit, event.visit)
             case _:
                 raise ValueError(f"event {event.id} is of an unknown kind, {event.kind!r:.80}")
         self.last, self.last_at = event.id, event.at
@@ -146,13 +150,6 @@ class ShopLearner:
         a = self.products[event.product]
         self.chains.products.offered[a], self.chains.products.new_z[a] = True, z
 
-    def _remove_product(self, event: Event) -> None:
-        a = self.products.get(event.product)
-        if a is None:
-            self.ignored += 1
-        else:
-            self.chains.products.offered[a] = False
-
     def _show(self, event: Event) -> None:
         a, visit = self.products.get(event.product), self.open.get(event.visit)
         filled = len(visit.product) if visit else 0
@@ -194,12 +191,6 @@ class ShopLearner:
         if self.visits - self.chains.visits.count + i < self.refreshed_at:
             self.refreshed_at -= 1  # the samples do not know it as it is now
 
-    def _close(self, event: Event) -> None:
-        visit = self.open.pop(event.visit, None)
-        if visit is not None:
-            self._settle(visit)
-            self.chains.learn(visit, event.visit)
-
     def _settle(self, visit: OpenVisit) -> None:
         unanswered = self.settings.reward.unanswered
         if unanswered is not None:
@@ -220,13 +211,8 @@ class RewardTotals(NamedTuple):
     def with_rewards(self, rewards: Floats) -> "RewardTotals":
         """Return the sums over these rewards too."""
         lowest, highest = rewards.min(initial=self.lowest), rewards.max(initial=self.highest)
-        more = (
-            float(lowest),
-            float(highest),
-            self.total + float(rewards.sum()),
-            self.squares + float(rewards @ rewards),
-        )
-        return RewardTotals(*more)
+        sums = self.total + float(rewards.sum()), self.squares + float(rewards @ rewards)
+        return RewardTotals(float(lowest), float(highest), *sums)
 
 
 class RewardStatistics:
