@@ -2,6 +2,7 @@
 
 import pytest
 from postgres_server import postgres, postgres_url  # noqa: F401
+from serving import new_shop
 
 from rlsvi_shop import Events
 
@@ -18,3 +19,9 @@ def url(request, tmp_path):
 def events(url):
     with Events(url) as opened:
         yield opened
+
+
+@pytest.fixture
+def shop(tmp_path):
+    with new_shop(tmp_path) as shop:
+        yield shop

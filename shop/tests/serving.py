@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -27,6 +28,13 @@ def new_shop(folder, products=PRODUCTS, **options):
     shop = Recommender(database=f"sqlite:///{folder}/shop.db", **{"slots": 3, **SCHEMA, **options})
     shop.add_all({product: {} for product in products})
     return shop
+
+
+def until(true, seconds=60):
+    limit = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < limit, "it did not happen in time"
+        time.sleep(0.1)
 
 
 async def ask(app, method, path, body=b"", headers=(), chunks=None):

@@ -13,12 +13,6 @@ from rlsvi_shop.recommender import Visit
 from rlsvi_shop.requests import Close, Conflict, Feedback, NotFound, NotReady, Recommend, RequestError
 
 
-@pytest.fixture
-def shop(tmp_path):
-    with new_shop(tmp_path) as shop:
-        yield shop
-
-
 def kinds(shop, visit):
     return [event.kind for event in shop.events.since(0, 10_000) if event.visit == visit]
 

@@ -15,12 +15,6 @@ from rlsvi_shop.service.app import create_app
 
 
 @pytest.fixture
-def shop(tmp_path):
-    with new_shop(tmp_path) as shop:
-        yield shop
-
-
-@pytest.fixture
 def ask(shop):
     with serving(shop) as ask:
         yield ask

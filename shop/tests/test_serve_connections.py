@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from serving import until
 
 pytest.importorskip("resource", reason="workers need Unix")
 
@@ -74,13 +75,6 @@ def opened(port, seconds=10.0):
 def ask(port):
     with opened(port) as one:
         return get(one)
-
-
-def until(true, seconds=20):
-    limit = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < limit, "it did not happen in time"
-        time.sleep(0.1)
 
 
 def get(connection, path="/health"):
@@ -174,7 +168,7 @@ def test_an_answer_that_is_not_taken_is_not_kept(port):
                 return True
             return False
 
-        until(refused)
+        until(refused, 20)
     assert ask(port)[0] == 200
 
 
@@ -224,4 +218,4 @@ def test_requests_beyond_the_limit_are_answered_with_503(port):
         assert (status, headers["retry-after"]) == (503, "1")
         assert json.loads(body) == {"error": "96 requests are being answered: ask again in a second"}
         assert answer(waiting[0])[0] == 408
-        until(lambda: ask(port)[0] == 200)
+        until(lambda: ask(port)[0] == 200, 20)

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.shop_faults import FaultClient, Shop, compared, faults
 from scipy.stats import kstest
+from serving import until
 from typer.testing import CliRunner
 
 from rlsvi.cli import app
@@ -28,13 +28,6 @@ slow = pytest.mark.slow
 
 def rlsvi(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def until(true, seconds=60):
-    limit = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < limit, "it did not happen in time"
-        time.sleep(0.1)
 
 
 @contextlib.contextmanager

@@ -464,7 +464,7 @@ class Chains:
         shared = np.zeros((0, 0))
         if self.sizes.product:
             shared = factor_shared(products.z, products.B, self.ridges.shared)
-        noise = self._noise(products, shared)
+        noise = self._noise(*self._deviations(products, shared))
         limit, before = (SETTLED * self.sigma) ** 2 * len(visits.x), None
         for _ in range(self.sizes.slots + 1):
             targets = self._targets(products, visits, self.weight)
@@ -475,18 +475,22 @@ class Chains:
             before = targets
         return shared
 
-    def _noise(self, products: ProductArrays, L_shared: Floats) -> Noise:
-        """Return new noise for all chains but the first, before it is multiplied with L^-1.
+    def _deviations(self, products: ProductArrays, L_shared: Floats) -> tuple[Floats, Floats]:
+        """Return the deviations of the noise of own weights, (N, d), and of shared ones, (k,), before L^-1.
 
-        It is that of the posterior, times `exploration`, less what exploring can no longer gain.
+        They are those of the posterior, times `exploration`, less what exploring can no longer gain.
         """
-        N, S = self.count, self.learning.draws
         scale = self.learning.exploration * self.sigma * self.statistics.unearned
-        own_share, shared_share = learnable(products, L_shared, self.sizes, self.ridges.shared)
+        own, shared = learnable(products, L_shared, self.sizes, self.ridges.shared)
+        return scale * np.sqrt(own), scale * np.sqrt(shared)
+
+    def _noise(self, own_scale: Floats, shared_scale: Floats) -> Noise:
+        """Return new noise for all chains but the first."""
+        N, S = self.count, self.learning.draws
         rng = np.random.default_rng([self.learning.seed, self.refreshes])
         own, shared = np.zeros((N, S + 1, self.sizes.own)), np.zeros((S + 1, self.sizes.shared))
-        own[:, 1:] = (scale * np.sqrt(own_share))[:, None] * rng.standard_normal((N, S, self.sizes.own))
-        shared[1:] = scale * np.sqrt(shared_share) * rng.standard_normal((S, self.sizes.shared))
+        own[:, 1:] = own_scale[:, None] * rng.standard_normal((N, S, self.sizes.own))
+        shared[1:] = shared_scale * rng.standard_normal((S, self.sizes.shared))
         return Noise(own, shared)
 
     def _forget(self, products: ProductArrays, visits: VisitArrays, oldest: int) -> None:
