@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from golden import CASES, differences, recorded
+from golden import LIBRARY
 from golden.digests import agree, recorded_form
 
-EXPECTED = recorded()
+EXPECTED = LIBRARY.recorded()
 
 
 def test_every_case_is_recorded_with_its_machine():
-    assert EXPECTED.keys() == CASES.keys()
+    assert EXPECTED.keys() == LIBRARY.cases.keys()
     assert all(case["recorded on"] and case["compared"] for case in EXPECTED.values())
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", LIBRARY.cases)
 def test_what_is_computed_is_as_recorded(name):
-    assert not differences(name, EXPECTED[name]["computed"])
+    assert not LIBRARY.differences(name, EXPECTED[name]["computed"])
 
 
 def test_summaries_allow_for_rounding_alone():

@@ -12,9 +12,14 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from .driving import SEED, continual, fused, learned, tetris_games
+import rlsvi
+from rlsvi import bases, problems
+from rlsvi.core import random
+from rlsvi.envs import FiniteMDPEnv
+from rlsvi.simulate import simulate
+
+from .driving import SEED, continual, fused, learned
 from .environments import Traced, Walk
-from .library import FiniteMDPEnv, TetrisEnv, bases, problems, random, rlsvi, simulate
 
 
 def random_variates():
@@ -93,7 +98,6 @@ def state_features(x):
     return [1.0, x[0] / 7.0, x[1] / 7.0, x[0] * x[1] / 49.0]
 
 
-TETRIS = partial(TetrisEnv, 8, 5, "IOSZ", max_pieces=30)
 NUMBERED, MEASURED, CART = partial(Walk, True), partial(Walk, False), partial(gymnasium.make, "CartPole-v1")
 RIVER = partial(problems.river_swim, 4, 6)
 SHOP = partial(problems.recommendation, 4, 3, seed=1)
@@ -127,7 +131,6 @@ TABULAR = {
     "myopic": partial(rlsvi.OptimalPolicy, myopic=True),
     "psrl": partial(rlsvi.PSRL),
     "psrl-normal": partial(rlsvi.PSRL, reward_noise=0.5),
-    "gaussian-psrl": partial(rlsvi_paper.agents.GaussianPSRL),
     "ucrl2": partial(rlsvi.UCRL2, scale=0.1),
     "ucbvi": partial(rlsvi.UCBVI, scale=0.1),
     "ucbvi-bernstein": partial(rlsvi.UCBVI, bonus="bernstein", scale=0.1),
@@ -137,19 +140,6 @@ STATIONARY = {
     "stationary": partial(Stationary, gamma=0.9, memory=25),
     "stationary-unknown-noise": partial(Stationary, gamma=0.9, sigma=UNKNOWN, regressions=3),
     "stationary-lsvi": partial(rlsvi.StationaryLSVI, gamma=0.9, memory=25, explore=rlsvi.EpsilonGreedy(0.2)),
-}
-PLACEMENTS = {
-    "tetris-literal": partial(Stationary, gamma=0.9, memory=40, basis=bases.Tetris()),
-    "tetris-afterstate": partial(Stationary, gamma=0.9, memory=40, form="afterstate", basis=bases.Tetris()),
-    "tetris-unknown-noise": partial(Stationary, gamma=0.9, sigma=UNKNOWN, basis=bases.Tetris("dellacherie")),
-    "tetris-lsvi": partial(
-        rlsvi.StationaryLSVI,
-        gamma=0.9,
-        memory=40,
-        form="afterstate",
-        basis=bases.Tetris(),
-        explore=rlsvi.Boltzmann(0.5),
-    ),
 }
 CONTINUAL = {
     "continual-paper": partial(Continual, gamma=0.8),
@@ -178,9 +168,6 @@ for name, make in TABULAR.items():
 for name, make in STATIONARY.items():
     COMPILED[f"{name}-masked"] = learned(make, NUMBERED, episodes=8)
     COMPILED[f"{name}-any"] = learned(partial(make, basis=ANY), MEASURED, steps=40)
-for name, make in PLACEMENTS.items():
-    COMPILED[name] = learned(make, TETRIS, episodes=3)
-    COMPILED[f"{name}-fused"] = tetris_games(make)
 for name, make in CONTINUAL.items():
     COMPILED[f"{name}-fused"] = continual(make)
     COMPILED[f"{name}-masked"] = learned(make, NUMBERED, steps=40)

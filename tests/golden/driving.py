@@ -2,17 +2,12 @@
 
 import numpy as np
 
+from rlsvi import problems
+from rlsvi.envs import FiniteMDPEnv
+from rlsvi.simulate import simulate, simulate_continual
+
 from .environments import Traced
 from .learned import episodes_of, streams_of, weights_of
-from .library import (
-    FiniteMDPEnv,
-    TetrisEnv,
-    problems,
-    simulate,
-    simulate_continual,
-    simulate_tetris,
-    tetris,
-)
 
 SEED = 11
 
@@ -79,17 +74,5 @@ def continual(make, steps=60):
         agent = make(seed=SEED)
         rewards = [simulate_continual(agent, mdp, steps), simulate_continual(agent, mdp, steps)]
         return {"rewards": tuple(rewards)} | known(agent, FiniteMDPEnv(mdp, endless=True))
-
-    return case
-
-
-def tetris_games(make):
-    """A case: an agent learns Tetris in the compiled loop."""
-
-    def case():
-        rules, agent = tetris.rules(8, 5, "IOSZ"), make(seed=SEED)
-        games = simulate_tetris(agent, rules, 6, max_pieces=30)
-        found = {"games": (games.rows, games.pieces, games.over), "size": games.size, "excess": games.excess}
-        return found | known(agent, TetrisEnv(8, 5, "IOSZ", max_pieces=30))
 
     return case

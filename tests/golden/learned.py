@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .library import rlsvi
+import rlsvi
+from rlsvi.agents.tabular.table import TabularAgent
 
 
 def streams_of(agent):
@@ -40,7 +41,7 @@ def weights_of(agent):
         return {"counts": learner.mind.counts} | {name: plan.p for name, plan in plans.items()}
     if isinstance(agent, rlsvi.OptimalPolicy):
         return {"values": learner.mind.Q}
-    if isinstance(agent, rlsvi.PSRL | rlsvi_paper.agents.GaussianPSRL | rlsvi.UCRL2 | rlsvi.UCBVI | rlsvi.LSVIUCB):
+    if isinstance(agent, TabularAgent):
         return tabular_weights(agent, learner.mind, plans)
     mind = learner.mind
     memory, alive = mind.memory, mind.memory.alive[..., None]

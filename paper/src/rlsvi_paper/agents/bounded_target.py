@@ -46,6 +46,8 @@ class BoundedTargetRLSVI(RLSVI):
     (1, 1)
     """
 
+    _fused = True
+
     bounds: tuple[float, float] | Floats | None = None
 
     def _check(self) -> None:

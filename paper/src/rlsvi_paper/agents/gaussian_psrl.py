@@ -52,6 +52,7 @@ class GaussianPSRL(TabularAgent):
     (1, 1)
     """
 
+    _fused = True
     _samples = True
 
     reward_range: tuple[float, float] = (0.0, 1.0)

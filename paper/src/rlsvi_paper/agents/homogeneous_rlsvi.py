@@ -47,6 +47,7 @@ class HomogeneousRLSVI(TabularAgent):
     100
     """
 
+    _fused = True
     _samples = True
     _samples_first = False
     homogeneous = True

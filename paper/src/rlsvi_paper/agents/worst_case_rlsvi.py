@@ -64,6 +64,7 @@ class WorstCaseRLSVI(TabularAgent):
     (1, 1)
     """
 
+    _fused = True
     _samples = True
 
     reward_range: tuple[float, float] = (0.0, 1.0)
