@@ -100,16 +100,15 @@ def test_the_fused_loop_is_the_gymnasium_path_bit_for_bit(name):
 
 WIDER = """
 import numpy as np, rlsvi
-from rlsvi_paper.tetris.environment import TetrisEnv
-from rlsvi_paper.tetris.loop import simulate_tetris
+from rlsvi_paper.tetris import Tetris, TetrisEnv, rules, simulate_tetris
 from twin import assert_same, state_of
 for height, width, dtype in ((8, 4, "int16"), (60, 8, "float64")):
     agents = []
     for _ in range(2):
-        basis = rlsvi_paper.tetris.Tetris("dellacherie")
+        basis = Tetris("dellacherie")
         agents.append(rlsvi.StationaryRLSVI(basis=basis, form="afterstate", seed=1, memory=11))
     agents[0].learn(TetrisEnv(height, width, max_pieces=6), episodes=3)
-    simulate_tetris(agents[1], rlsvi_paper.tetris.rules(height, width), 3, max_pieces=6)
+    simulate_tetris(agents[1], rules(height, width), 3, max_pieces=6)
     assert agents[1]._learner.mind.ring.x.dtype == dtype, agents[1]._learner.mind.ring.x.dtype
     assert_same(*(state_of(agent) for agent in agents))
 """
