@@ -51,8 +51,7 @@ def public_names(module):
     return [
         name
         for name, value in vars(found).items()
-        if not name.startswith("_")
-        and getattr(value, "__module__", "").startswith(module)
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith(module)
     ]
 
 

@@ -133,7 +133,11 @@ def installed(requirements):
     return here, gone
 
 
-EDITABLE = {"rlsvi": ["rlsvi"], "rlsvi_paper": ["rlsvi-paper"], "rlsvi_shop": ["rlsvi-shop"]}  # their wheels hold no code
+EDITABLE = {
+    "rlsvi": ["rlsvi"],
+    "rlsvi_paper": ["rlsvi-paper"],
+    "rlsvi_shop": ["rlsvi-shop"],
+}  # their wheels hold no code
 
 
 def kept_out(here):
@@ -141,8 +145,7 @@ def kept_out(here):
     return sorted(
         module
         for module, owners in (packages_distributions() | EDITABLE).items()
-        if not {canonicalize_name(owner) for owner in owners} & here
-        and module not in sys.stdlib_module_names
+        if not {canonicalize_name(owner) for owner in owners} & here and module not in sys.stdlib_module_names
     )
 
 
@@ -246,7 +249,7 @@ def test_pages_that_are_not_run_are_neither_how_to_nor_tutorial():
 
 def test_only_what_a_page_says_to_install_can_be_imported(tmp_path):
     code = "```python\nimport numpy\nimport sqlalchemy\n```\n"
-    for i, (named, expected) in enumerate({"": 1, 'First `pip install . ./shop`.\n': 0}.items()):
+    for i, (named, expected) in enumerate({"": 1, "First `pip install . ./shop`.\n": 0}.items()):
         (tmp_path / str(i)).mkdir()
         exit_code, printed = read(named + code, tmp_path / str(i))
         assert exit_code == expected, printed
@@ -309,7 +312,14 @@ def test_a_block_that_needs_what_is_not_installed_is_reported(tmp_path):
 
 def test_what_is_said_to_be_installed_is_installed_from_a_clone():
     """The name rlsvi is not one that pip finds."""
-    kinds = {"docs": "*.md", "src": "*.py", "paper": "*.py", "shop": "*.py", "tests": "*.py", "examples": "*.ipynb"}
+    kinds = {
+        "docs": "*.md",
+        "src": "*.py",
+        "paper": "*.py",
+        "shop": "*.py",
+        "tests": "*.py",
+        "examples": "*.ipynb",
+    }
     files = [path for folder, kind in kinds.items() for path in (HOUSE / folder).rglob(kind)]
     assert not [str(path) for path in [HOUSE / "README.md", *files] if "rlsvi" + "[" in path.read_text()]
 
