@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from rlsvi import LSVI, EpsilonGreedy, mdp, problems
+from rlsvi import mdp, problems
 from rlsvi.bases import Tabular
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper.chain.learning import expected_first_reward
 from rlsvi_paper.theory import bounds, expected_excess, optimism
 from rlsvi_paper.theory.optimism import normal_curve
 
@@ -371,67 +372,5 @@ def test_the_shape_of_the_bound():
 
 def test_the_chance_of_dithering_is_the_value_of_random_play():
     for N in (2, 5, 9):
-        task = mdp.chain(N)
-        value = mdp.evaluate(task, np.full((N - 1, N, 2), 0.5))[0, 0]
-        assert bounds.dithering_chance(N) == pytest.approx(value, rel=1e-12)
-        assert bounds.dithering_regret(N) == 2.0 ** (N - 1) - 1
-
-
-def test_the_cost_of_dithering_in_finitely_many_episodes():
-    N, L = 4, 30
-    p = bounds.dithering_chance(N)
-    gap = mdp.backward_induction(mdp.chain(N)).V[0, 0] - p
-    expected = sum(gap * (1 - p) ** i for i in range(L))  # episode i is played at random if none paid before
-    assert bounds.dithering_regret(N, L) == pytest.approx(expected, rel=1e-12)
-    assert bounds.dithering_regret(N, [0, np.inf]) == pytest.approx([0, 7])
-
-
-def test_dithering_pays_at_least_the_bound():
-    """Ten standard errors of room are not needed: the bound is what is paid before the first reward alone."""
-    problem, L = problems.chain(5), 40
-    paid = [simulate(LSVI(explore=EpsilonGreedy(0.1), seed=seed), problem, L).regret.sum() for seed in range(100)]
-    error = np.std(paid) / 10
-    assert np.mean(paid) > bounds.dithering_regret(5, L) - 4.5 * error
-
-
-# ---- bad input ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: expected_excess.dirichlet_excess([1, 2], [0.0], 0.5), "one length"),
-        (lambda: expected_excess.dirichlet_excess([1, -2], [0.0, 1.0], 0.5), "alpha must not be negative"),
-        (lambda: expected_excess.dirichlet_excess([0, 0], [0.0, 1.0], 0.5), "not zero everywhere"),
-        (lambda: expected_excess.dirichlet_excess([1, 2], [0.0, 1.0], [[0.5]]), "t must be"),
-        (lambda: expected_excess.dirichlet_excess([1, 2], [0.0, 1.0], 0.5, nodes=2), "nodes"),
-        (lambda: expected_excess.dirichlet_excess([1, np.nan], [0.0, 1.0], 0.5), "alpha must be finite"),
-        (lambda: expected_excess.normal_excess(0.0, 0.0, 1.0), "std"),
-        (lambda: expected_excess.beta_excess(0.0, 1.0, 1.0), "alpha"),
-        (lambda: optimism.lemma_gap([1, 2], [0.0, 2.0]), r"V must lie in \[0, 1\]"),
-        (lambda: optimism.lemma_gap([1, 2], [0.0, 1.0], tolerance=0.0), "tolerance"),
-        (lambda: optimism.least_gap(None, None, 0.0, 1.0, points=9, most=8), "most"),
-        (lambda: optimism.least_gap(None, None, 1.0, 0.0), "low must be"),
-        (lambda: optimism.matched_beta([1, 2], [0.5, 0.5]), "two different values"),
-        (lambda: optimism.crossings(-1.0, 1.0), "alpha"),
-        (lambda: optimism.density_crossings(1.0, 0.0), "beta"),
-        (lambda: optimism.failing_sums(1.5), "mean"),
-        (lambda: optimism.last_period_gap(2, 3, 1.0, 1.0), "lows"),
-        (lambda: optimism.q_gap(np.ones((2, 2, 2, 3)), np.ones((2, 2, 2)), 1.0, 1.0), "into must have shape"),
-        (lambda: optimism.q_gap(np.ones((2, 2, 2, 2)), np.ones((2, 2)), 1.0, 1.0), "lows must have shape"),
-        (lambda: optimism.q_gap(np.ones((2, 2, 2, 2)), 3 * np.ones((2, 2, 2)), 1.0, 1.0), "at most"),
-        (lambda: bounds.theorem_parameters(3, 0), "horizon"),
-        (lambda: bounds.theorem_parameters(3, 2, alpha_P=[1, 2]), "alpha_P"),
-        (lambda: bounds.theorem_parameters(3, 2, alpha_R=[0, 1]), "alpha_R"),
-        (
-            lambda: bounds.theorem_parameters(2, 2, alpha_R=np.ones((3, 2)), alpha_P=np.ones((4, 2))),
-            "leading axes",
-        ),
-        (lambda: bounds.regret_shape(1, 1, 1, 0), "steps"),
-        (lambda: bounds.dithering_chance(1), "length"),
-        (lambda: bounds.dithering_regret(3, -1), "episodes"),
-    ],
-)
-def test_bad_input_is_named(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()
+        value = mdp.evaluate(mdp.chain(N), np.full((N - 1, N, 2), 0.5))[0, 0]
+        assert 1 / expected_first_reward(N) == pytest.approx(value, rel=1e-12)

@@ -10,7 +10,7 @@ from rlsvi import LSVI, EpsilonGreedy, mdp, problems
 from rlsvi.bases import Tabular
 from rlsvi.mdp import evaluate
 from rlsvi.simulate.finite import simulate
-from rlsvi_paper.chain.learning import learning_time
+from rlsvi_paper.chain.learning import expected_first_reward, learning_time
 from rlsvi_paper.theory import bounds, expected_excess, lemma, optimism
 from rlsvi_paper.theory import prior_regret as experiment
 from rlsvi_paper.theory.conjecture import (
@@ -183,7 +183,7 @@ def test_copies_change_nothing_but_their_number():
     for s, a in np.ndindex(N * m, 2 * k):
         assert many[:, s, a] == pytest.approx(Q[:, s % N, a % 2])
     value = evaluate(copied.mdp, np.full((N - 1, N * m, 2 * k), 0.5 / k))[0]
-    assert value[[0, N, 2 * N]] == pytest.approx([bounds.dithering_chance(N)] * 3)
+    assert value[[0, N, 2 * N]] == pytest.approx([1 / expected_first_reward(N)] * 3)
     phi = copied.basis.phi
     size = np.sqrt((phi**2).mean(axis=(0, 1, 2)))
     assert size == pytest.approx([math.sqrt((N - 1) * N * 2)] * 4)  # as without copies
