@@ -49,33 +49,23 @@ KINDS = {
         rlsvi.EnsembleRLSVI(members=3, perturb="weights"),
         lambda seed: problems.chain(5, 3, seed=seed),
     ),
-    "homogeneous": (rlsvi_paper.agents.HomogeneousRLSVI(), problems.dirichlet(3, 2, 3, homogeneous=True)),
     "homogeneous PSRL": (
         rlsvi.PSRL(reward_range=(-1, 0), homogeneous=True),
         lambda seed: problems.dirichlet(3, 2, 3, homogeneous=True, seed=seed),
     ),
     "PSRL": (rlsvi.PSRL(reward_range=(-1, 0)), lambda seed: problems.dirichlet(3, 2, 3, seed=seed)),
-    "Gaussian PSRL": (rlsvi_paper.agents.GaussianPSRL(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
     "UCRL2": (rlsvi.UCRL2(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
     "UCBVI": (rlsvi.UCBVI(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
     "LSVI-UCB": (rlsvi.LSVIUCB(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
-    "worst case": (
-        lambda seed: rlsvi_paper.agents.WorstCaseRLSVI(scale=0.004 * (1 + seed), clip=True, reward_range=(-1, 0)),
-        problems.dirichlet(3, 2, 3),
-    ),
-    "bounded targets": (
-        rlsvi_paper.agents.BoundedTargetRLSVI(bounds=(0, 0.3)),
-        lambda seed: problems.chain(5, 3, seed=seed),
-    ),
     "contextual": (rlsvi.ContextualBandit(), problems.recommendation(4, 2)),
     "Thompson": (rlsvi.ThompsonSampling(), problems.recommendation(4, 2)),
     "optimal": (rlsvi.OptimalPolicy(), lambda seed: problems.recommendation(4, 2, seed=seed)),
 }
 
 
-def differences(name, runs, episodes, sample, regret=True):
+def differences(kind, runs, episodes, sample, regret=True):
     """What differs, bit for bit, between some of the runs on the card and the same on the processor."""
-    agent, problem = KINDS[name]
+    agent, problem = kind
     drawn = [problem(seed) if callable(problem) else problem for seed in range(runs)]
     templates = [agent(seed) if not hasattr(agent, "clone") else agent for seed in range(runs)]
     agents = [template.clone(seed=seed) for seed, template in enumerate(templates)]

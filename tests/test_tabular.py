@@ -16,20 +16,17 @@ from rlsvi.bases import ActionFeatures, Dense, Tabular
 from rlsvi.core.random import stream
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate.finite import simulate
-from rlsvi_paper.agents import GaussianPSRL, WorstCaseRLSVI
 from twin import assert_same, state_of
 
 WIDE_RANGE = (-10.0, 10.0)
 AGENTS = {
     "PSRL": PSRL(alpha_P=0.3, reward_range=WIDE_RANGE),
     "PSRL, normal rewards": PSRL(reward_noise=0.5),
-    "Gaussian PSRL": GaussianPSRL(scale=0.3, reward_range=WIDE_RANGE),
     "optimistic PSRL": OptimisticPSRL(samples=3, alpha_P=0.3, reward_range=WIDE_RANGE),
     "UCRL2": UCRL2(scale=0.2, reward_range=WIDE_RANGE),
     "UCBVI": UCBVI(scale=0.02, reward_range=WIDE_RANGE),
     "UCBVI, Bernstein": UCBVI(bonus="bernstein", scale=0.05, reward_range=WIDE_RANGE),
     "LSVI-UCB": LSVIUCB(scale=0.01, reward_range=WIDE_RANGE),
-    "worst case": WorstCaseRLSVI(scale=0.003, clip=True, reward_range=WIDE_RANGE),
     "LSVI-UCB, features": LSVIUCB(
         scale=0.01,
         reward_range=WIDE_RANGE,
@@ -245,7 +242,6 @@ def test_mean_rewards_have_the_posterior_of_the_prior_given():
     "agent",
     [
         PSRL(alpha_P=[0.5, 1.0, 2.0], reward_range=SMALL_RANGE),
-        GaussianPSRL(reward_range=SMALL_RANGE),
         OptimisticPSRL(reward_range=SMALL_RANGE),
     ],
 )
@@ -301,19 +297,6 @@ def test_optimistic_psrl_with_one_sample_is_psrl():
     for agent in (one, plain):
         simulate(agent, small(), 20)
     assert_same(state_of(one), state_of(plain))
-
-
-def test_gaussian_psrl_has_the_noise_of_its_definition():
-    agent, (n, _, into) = played(GaussianPSRL(reward_range=SMALL_RANGE, scale=0.7, alpha_P=0.5), small())
-    plans = [agent._plan(False, first=True).plan for _ in range(3000)]
-    Q, V = np.array([p.Q for p in plans]), np.array([p.V for p in plans])
-    r = agent._learner.mind.counts.reward
-    for h in range(3):
-        p = (0.5 + into[h, ..., :3]) / (1.5 + into[h, ..., :3].sum(axis=2, keepdims=True))
-        mean = (r[h] - 1.0) / (n[h] + 2.0) + (h < 2) * np.einsum("say,ny->nsa", p, V[:, h + 1, :3])
-        variance = 0.49 * (1 / (2 + n[h]) + (h < 2) * 9 / (1.5 + n[h]))
-        z = (Q[:, h] - mean) / np.sqrt(variance)
-        assert stats.kstest(z.ravel(), stats.norm.cdf).pvalue > 1e-4
 
 
 # ---- UCRL2 --------------------------------------------------------------------------------------------------
@@ -504,7 +487,6 @@ def test_an_early_end_is_a_candidate_of_optimism_once_it_was_seen(seen):
 
 LEARNERS = {
     "PSRL": PSRL(alpha_P=0.1, alpha_R=0.3),
-    "Gaussian PSRL": GaussianPSRL(scale=0.05, alpha_P=0.1, alpha_R=0.3),
     "optimistic PSRL": OptimisticPSRL(alpha_P=0.1, alpha_R=0.3),
     "UCRL2": UCRL2(scale=0.05),
     "UCBVI": UCBVI(scale=0.003),
@@ -538,7 +520,6 @@ def test_all_find_the_treasure(name):
     [
         (lambda: PSRL(alpha_R=[1, 2, 3]), "alpha_R"),
         (lambda: PSRL(reward_range=(1.0, 0.0)), "low < high"),
-        (lambda: GaussianPSRL(scale=0.0), "scale"),
         (lambda: OptimisticPSRL(samples=0), "samples"),
         (lambda: UCRL2(delta=[0.1]), "delta"),
         (lambda: simulate(LSVIUCB(basis=Dense(np.full((3, 2, 4), 0.6))), small(), 1), "2-norm 1.2, .* divide"),
