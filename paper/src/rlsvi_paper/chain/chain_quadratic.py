@@ -42,11 +42,6 @@ def polynomial(frame: pl.DataFrame) -> Verdicts:
     yield in_time(found)
 
 
-def quadratic(lengths: Floats, times: Floats) -> Floats:
-    """The fitted values of a + b N + c N²."""
-    return np.asarray(np.polyval(np.polyfit(lengths, times, 2), lengths), dtype=np.float64)
-
-
 @claim(
     "The quadratic model in N, fitted for each K, seems to fit the data pretty well",
     "appendix C.4",
@@ -81,7 +76,7 @@ def draw(frame: pl.DataFrame) -> Picture:
         runs(axes, found, frame["limit"][0], f"K = {K}", i)
         N, time = np.array(list(found), dtype=float), medians(found)
         if np.isfinite(time).all():
-            axes.plot(N, quadratic(N, time), color=COLOURS[i], linewidth=3, alpha=0.4)
+            axes.plot(N, np.polyval(np.polyfit(N, time, 2), N), color=COLOURS[i], linewidth=3, alpha=0.4)
     labelled(axes, LENGTH, TIME, key="best", yscale="log")
     return figure
 

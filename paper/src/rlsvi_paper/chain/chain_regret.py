@@ -89,18 +89,15 @@ def learns(frame: pl.DataFrame) -> Verdict:
 
 def _learned(frame: pl.DataFrame, per_period: bool) -> tuple[Verdict, Row]:
     tenth = first_runs(frame, per_period)["time"].to_numpy()
-    paid, ten = bootstrap(median, paid_by(*first_curves(frame, per_period))), bootstrap(median, tenth)
+    episode, regret = first_curves(frame, per_period)
+    paid_by = np.asarray(episode[(regret >= 0.95 * regret[:, -1:]).argmax(axis=1)])
+    paid, ten = bootstrap(median, paid_by), bootstrap(median, tenth)
     share, count = share_of(np.isfinite(tenth))
     verdict = all_of(
         about(paid, 500.0, f"95% of the regret of 2000 episodes is paid after {paid} episodes"),
         at_least(share, NEARLY_ALL, f"{count} seeds get ten rewards, after {ten} episodes"),
     )
     return verdict, (count, f"{ten}", f"{paid}")
-
-
-def paid_by(episode: Floats, regret: Floats) -> Floats:
-    """The episode by which each run had paid 95% of its regret."""
-    return np.asarray(episode[(regret >= 0.95 * regret[:, -1:]).argmax(axis=1)])
 
 
 @claim("In this setting any choice of ε or of the temperature η is equivalent", "section 6.1.1, footnote")

@@ -43,14 +43,10 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
             return [*found, *arguments[i + 1 :]]
         following = arguments[i + 1] if i + 1 < len(arguments) else "--"
         number = re.fullmatch(r"-\d.*", following)  # a negative one, which is refused as such
-        if argument == "--seeds" and not number and _is_no_number(following):
+        other = following.startswith("-") or following in FIGURES or ":" in following  # an option, or a figure
+        if argument == "--seeds" and other and not number:
             found.append(AUTO)
     return found
-
-
-def _is_no_number(word: str) -> bool:
-    """Whether a word is another option or a figure: one of the paper's, or module:name."""
-    return word.startswith("-") or word in FIGURES or ":" in word
 
 
 def seeds_from(text: str) -> int | str:

@@ -11,6 +11,7 @@ from html import escape
 from importlib.resources import files
 from io import BytesIO
 
+from markdown_it import MarkdownIt
 from PIL import Image
 
 from rlsvi.html import document, style_of, table
@@ -36,6 +37,7 @@ from rlsvi_paper.report.records import (
 )
 
 HERE = files("rlsvi_paper.report")
+MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 DATA = {"parquet": "all results", "json": "settings and claims", "svg": "figure", "png": "figure"}
 KIND = {"experiment": "a claim about an experiment", "proof": "a step of a proof", "ours": "our own claim"}
 # A shape for each outcome, so that it is not told by colour alone: a tick, a wave, a cross.
@@ -243,46 +245,21 @@ def _making(figure: FigureRecord) -> str:
 def findings_section() -> str:
     """What the reproduction found that the paper does not say: findings.md, each finding folded."""
     _, *parts = re.split(r"^## ", HERE.joinpath("findings.md").read_text("utf-8"), flags=re.MULTILINE)
-    body = "".join(_finding(i, *part.split("\n", 1)) for i, part in enumerate(parts, 1))
+    body = "".join(
+        f"""<details class="finding" id="finding-{i}">
+<summary><span class="words">{MARKDOWN.renderInline(title)}</span></summary>
+<div class="behind">{from_markdown(text)}</div>
+</details>
+"""
+        for i, (title, text) in enumerate((part.split("\n", 1) for part in parts), 1)
+    )
     return _section("findings", "What was found that the paper does not say", body)
 
 
-def _finding(number: int, title: str, body: str) -> str:
-    return f"""<details class="finding" id="finding-{number}">
-<summary><span class="words">{inline(title)}</span></summary>
-<div class="behind">{blocks(body)}</div>
-</details>
-"""
-
-
-def blocks(markdown: str) -> str:
-    """Paragraphs, lists with a dash and tables, which blank lines separate."""
-    return "\n".join(map(_block, re.split(r"\n\s*\n", markdown.strip())))
-
-
-def _block(source: str) -> str:
-    if source.startswith("|"):
-        rows = [re.split(r" ?\| ?", line.strip().strip("|").strip()) for line in source.splitlines()]
-        return wide([[inline(cell) for cell in row] for row in [rows[0], *rows[2:]]])
-    if source.startswith("- "):
-        items = re.split(r"^- ", source, flags=re.MULTILINE)[1:]
-        return f"<ul>{''.join(f'<li>{inline(item)}</li>' for item in items)}</ul>"
-    return f"<p>{inline(source)}</p>"
-
-
-def inline(source: str) -> str:
-    """Code, links, emphasis and characters after a backslash; all else is as it stands."""
-    parts = re.split(r"`([^`]*)`", source)
-    return "".join(f"<code>{escape(part)}</code>" if i % 2 else _prose(part) for i, part in enumerate(parts))
-
-
-def _prose(source: str) -> str:
-    """Links to other pages of the documentation, which do not come with the report, are left as words."""
-    html = re.sub(r"\\([\\*_\[\]])", lambda found: f"&#{ord(found[1])};", escape(source))
-    html = re.sub(r"\[([^\]]+)\]\((https://[^)\s]+)\)", r'<a href="\2">\1</a>', html)
-    html = re.sub(r"\[([^\]]+)\]\([^)\s]+\)", r"\1", html)
-    html = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html, flags=re.DOTALL)
-    return re.sub(r"\*(.+?)\*", r"<em>\1</em>", html, flags=re.DOTALL)
+def from_markdown(source: str) -> str:
+    """HTML without links to other pages of the documentation, which do not come with the report."""
+    html = re.sub(r'<a href="(?!https://).*?">(.*?)</a>', r"\1", MARKDOWN.render(source), flags=re.DOTALL)
+    return html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
 
 
 # ---- Small pieces ------------------------------------------------------------------------------------------
