@@ -19,7 +19,7 @@ paper: $(INSTALLED)
 	@$(BIN)/rlsvi report out/paper
 
 # Lint, types and the quick tests; test-all runs the others. Two processes take the files in the order of
-# tests/conftest.py, each file as a whole. A single test: `pytest tests/test_x.py::test_y`.
+# conftest.py, each file as a whole. A single test: `pytest tests/test_x.py::test_y`.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 test: lint
 	$(PYTEST)
@@ -74,30 +74,37 @@ docs: .venv/.docs-ready
 	@$(PIP) -e ".[docs]"
 	@touch $@
 
-# A wheel of pure Python, with all files of the package, that passes the smoke test from an empty folder.
+# Three wheels of pure Python. Each holds all files of its package, and passes its smoke test in an empty folder, where
+# nothing else is installed than what it needs.
 wheel: $(INSTALLED)
 	@rm -rf out/wheel
-	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir out/wheel .
-	@git ls-files src/rlsvi | sed s,^src/,, | sort > out/wheel/expected
-	@$(BIN)/python -m zipfile --list out/wheel/*.whl | grep ^rlsvi/ | cut -d ' ' -f 1 | sort > out/wheel/found
-	@diff out/wheel/expected out/wheel/found
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir out/wheel . ./paper ./shop
 	@$(PYTHON) -m venv out/wheel/venv
-	@out/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check pytest out/wheel/*.whl
-	@folder=$$(mktemp -d) && cp tests/test_smoke.py $$folder && wheel=$$PWD/out/wheel && cd $$folder && \
-	$$wheel/venv/bin/python -c 'import rlsvi, sys; assert rlsvi.__file__.startswith(sys.prefix)' && \
-	$$wheel/venv/bin/python -m pytest -q -W ignore::pytest.PytestUnknownMarkWarning && rm -r $$folder
+	@set -e; wheels=$$PWD/out/wheel; python=$$wheels/venv/bin/python; \
+	for each in src/rlsvi:tests/test_smoke.py paper/src/rlsvi_paper:paper/tests/test_smoke_paper.py \
+	shop/src/rlsvi_shop:shop/tests/test_smoke_shop.py; do \
+	source=$${each%:*}; name=$${source##*/}; \
+	git ls-files $$source | sed "s,.*src/,," | sort > $$wheels/expected; \
+	$$python -m zipfile --list $$wheels/$$name-*.whl | grep "^$$name/" | cut -d ' ' -f 1 | sort > $$wheels/found; \
+	diff $$wheels/expected $$wheels/found; \
+	$$python -m pip install --quiet --disable-pip-version-check pytest $$wheels/$$name-*.whl; \
+	folder=$$(mktemp -d); cp $${each#*:} $$folder; \
+	(cd $$folder; $$python -c "import $$name, sys; assert $$name.__file__.startswith(sys.prefix)"; \
+	$$python -m pytest -q -W ignore::pytest.PytestUnknownMarkWarning); rm -r $$folder; \
+	case $$name in *_*) $$python -m pip uninstall --quiet --yes $$name;; esac; done
 	@ls out/wheel/*-py3-none-any.whl
 
-# The lowest versions that pyproject.toml allows, in a .venv-lowest of their own.
+# The lowest versions that the three packages allow, in a .venv-lowest of their own.
 UV := $(BIN)/uv
+UV_INSTALL := $(UV) pip install --quiet --only-binary :all: --no-binary rlsvi,rlsvi-paper,rlsvi-shop
+SMOKE := tests/test_smoke.py paper/tests/test_smoke_paper.py shop/tests/test_smoke_shop.py
 smoke-lowest: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-lowest
-	$(UV) pip install --quiet --python .venv-lowest --resolution lowest-direct --only-binary :all: -r pyproject.toml
-	$(UV) pip install --quiet --python .venv-lowest --no-deps -e .
-	$(UV) pip install --quiet --python .venv-lowest pytest hypothesis
-	.venv-lowest/bin/python -m pytest -W default tests/test_smoke.py
+	$(UV_INSTALL) --python .venv-lowest --resolution lowest-direct $(HOUSES)
+	$(UV_INSTALL) --python .venv-lowest pytest hypothesis
+	.venv-lowest/bin/python -m pytest -W default $(SMOKE)
 
-# The smoke test and the types on every Python from 3.11 on that is found, also by pyenv, with the newest versions of
+# The smoke tests and the types on every Python from 3.11 on that is found, also by pyenv, with the newest versions of
 # all packages. One for which a package cannot be installed is named and skipped.
 PYTHONS = $(shell for minor in 11 12 13 14 15 16; do \
 	for python in $$(command -v python3.$$minor) $$HOME/.pyenv/versions/3.$$minor.*/bin/python; do \
@@ -108,10 +115,9 @@ test-pythons: $(UV)
 	version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); venv=.venv-$$version; \
 	echo "Python $$version ($$python)"; \
 	$(UV) venv --quiet --allow-existing --python $$python $$venv; \
-	$(UV) pip install --quiet --upgrade --python $$venv --only-binary :all: -r pyproject.toml --extra serve --extra postgres \
-	pytest hypothesis || { echo "Python $$version is skipped: not all packages can be installed."; continue; }; \
-	$(UV) pip install --quiet --python $$venv --no-deps -e .; \
-	$$venv/bin/python -m pytest -W default tests/test_smoke.py; \
+	$(UV_INSTALL) --upgrade --python $$venv $(HOUSES) "psycopg[binary]" pytest hypothesis || \
+	{ echo "Python $$version is skipped: not all packages can be installed."; continue; }; \
+	$$venv/bin/python -m pytest -W default $(SMOKE); \
 	$(BIN)/mypy --python-version $$version --python-executable $$venv/bin/python; done
 
 $(UV): | $(READY)
