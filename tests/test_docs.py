@@ -108,7 +108,9 @@ def anchors(page):
     return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", it).strip().lower()) for it in headings} | set(written)
 
 
-@pytest.mark.parametrize("page", [*PAGES, "README.md", "CHANGELOG.md"])
+@pytest.mark.parametrize(
+    "page", [*PAGES, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "paper/README.md", "shop/README.md"]
+)
 def test_relative_links_resolve(page):
     text = re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", (HOUSE / page).read_text(), flags=re.S | re.M))
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
