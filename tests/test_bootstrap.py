@@ -12,7 +12,6 @@ from rlsvi.core.regression import FactorError
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP
 from rlsvi.simulate.finite import simulate
-from rlsvi_paper.extensions.bootstrap import BOOTSTRAP, DATA_ALONE, NORMAL, bootstrap_time
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
 from twin import Rows, assert_same, lsvi, raw_episodes, state_of
 from values import action_values
@@ -188,11 +187,3 @@ def test_a_plan_that_fails_changes_nothing():
     with pytest.raises(FactorError):
         simulate(agent, problem, 1)
     assert_same(state_of(agent), before)
-
-
-def test_jobs_tell_when_each_agent_has_ten_rewards():
-    settings = {"length": 6, "features": 5, "limit": 2000, "seed": 1}
-    found = {name: bootstrap_time(agent=name, **settings)["time"] for name in (NORMAL, BOOTSTRAP, DATA_ALONE)}
-    assert len(set(found.values())) == 3
-    assert all(10 <= time < 2000 for time in found.values())
-    assert bootstrap_time(agent=BOOTSTRAP, **settings | {"limit": 9})["time"] == np.inf

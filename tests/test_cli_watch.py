@@ -1,4 +1,4 @@
-"""`rlsvi watch`: a saved or a freshly trained agent playing Tetris, in the terminal or as an animation."""
+"""`rlsvi watch`: a saved agent in its environment, in the terminal or as an animation."""
 
 import importlib
 import sys
@@ -10,15 +10,8 @@ from typer.testing import CliRunner
 
 import rlsvi
 from rlsvi.cli import app
-from rlsvi_paper.tetris import Tetris, rules
-from rlsvi_paper.tetris.environment import TetrisEnv
-from rlsvi_paper.tetris.loop import simulate_tetris
-from saved import read, write
 
 show = importlib.import_module("rlsvi.cli.watch")  # rlsvi.cli.watch itself is the command
-
-SMALL_BOARD = ("--height", 8, "--width", 4)
-TRAIN = ("tetris", "--games", 3, *SMALL_BOARD, "--pieces-limit", 4)
 
 
 def run(*arguments):
@@ -27,50 +20,26 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A file with an agent that has learned a few games on a small board."""
-    path = tmp_path_factory.mktemp("agents") / "player.rlsvi"
-    agent = rlsvi.StationaryRLSVI(basis=Tetris(), form="afterstate", seed=0)
-    simulate_tetris(agent, rules(8, 4), 3)
-    agent.save(path)
+    """A file with an agent that has learned a chain."""
+    path = tmp_path_factory.mktemp("agents") / "walker.rlsvi"
+    rlsvi.RLSVI(seed=0).learn(gym.make("rlsvi/Chain-v0", length=5), 30).save(path)
     return path
 
 
-def test_a_fresh_agent_is_trained_and_shown():
-    result = run(*TRAIN)
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.count("┌────────┐") == 5  # the empty board, and one after each piece
-    assert "rows removed with 4 pieces; the game goes on" in result.stdout
-    assert "3/3" in result.stderr
-    assert "in the last 3 of 3 games" in result.stderr
-    assert show.HOME not in result.stdout  # nobody's cursor is moved in a file
-
-
-def test_a_saved_agent_plays_as_the_one_that_was_trained(tmp_path, saved):
-    fresh = run(*TRAIN, "--quiet", "--save", tmp_path / "player.rlsvi")
-    assert fresh.exit_code == 0, fresh.stderr
-    assert fresh.stderr == f"agent: {tmp_path / 'player.rlsvi'}\n"
-    for path in (tmp_path / "player.rlsvi", saved):  # which know their rules
-        again = run(path, "--pieces-limit", 4)
-        assert again.exit_code == 0, again.stderr
-        assert again.stdout == fresh.stdout
-
-
-def test_other_seeds_bring_other_pieces_and_a_game_ends(saved):
-    one, two = (run(saved, "--seed", seed, "--pieces-limit", 2000).stdout for seed in (1, 2))
-    assert one != two
-    assert one.endswith("the game is over (game over: top row)\n")
-
-
 def test_what_is_shown_is_what_predict_plays(saved):
-    agent, env = rlsvi.load(saved), TetrisEnv(8, 4, render_mode="ansi")
-    observation, info = env.reset(seed=3)
-    frames = [env.render()]
-    for _ in range(3):
-        action, _ = agent.predict(observation, deterministic=True, action_mask=info["action_mask"])
-        observation, _, _, _, info = env.step(action)
+    agent, env = rlsvi.load(saved), gym.make("rlsvi/Chain-v0", length=5, render_mode="ansi")
+    observation, _ = env.reset(seed=3)
+    frames, state, over = [env.render()], None, False
+    while not over:
+        action, state = agent.predict(observation, state, deterministic=True)
+        observation, _, terminated, truncated, _ = env.step(action)
         frames.append(env.render())
-    shown = run(saved, "--seed", 3, "--pieces-limit", 3).stdout
-    assert shown.startswith("\n".join(frames) + "\n")
+        over = terminated or truncated
+    shown = run(saved, "--seed", 3)
+    assert shown.exit_code == 0, shown.stderr
+    assert shown.stdout.startswith("\n".join(frames) + "\nreturn")
+    assert "the episode is over" in shown.stdout
+    assert show.HOME not in shown.stdout  # nobody's cursor is moved in a file
 
 
 def test_in_a_terminal_frames_replace_each_other_at_the_speed_asked_for(saved, monkeypatch):
@@ -78,35 +47,29 @@ def test_in_a_terminal_frames_replace_each_other_at_the_speed_asked_for(saved, m
     monkeypatch.setattr(show, "is_terminal", lambda: True)
     monkeypatch.setattr(show.time, "monotonic", lambda: 0.0)
     monkeypatch.setattr(show.time, "sleep", waits.append)
-    result = run(saved, "--pieces-limit", 3, "--speed", 4)
+    result = run(saved, "--steps", 3, "--speed", 4)
     assert result.exit_code == 0, result.stderr
     assert waits == [0.25, 0.5, 0.75, 1.0]  # the clock stands still
     assert result.stdout.startswith(show.HIDE + show.CLEAR + show.HOME)
     assert result.stdout.count(show.HOME) == 4
     assert show.SHOW in result.stdout
     waits.clear()
-    run(saved, "--pieces-limit", 3, "--speed", 0)
+    run(saved, "--steps", 3, "--speed", 0)
     assert waits == []
 
 
 def test_an_animation(saved, tmp_path):
-    path = tmp_path / "game.gif"
-    result = run(saved, "--gif", path, "--pieces-limit", 6, "--speed", 10)
+    path = tmp_path / "walk.gif"
+    result = run(saved, "--gif", path, "--steps", 4, "--speed", 10)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("\n") == 1
     assert f"animation: {path}" in result.stderr
-    env = TetrisEnv(8, 4, render_mode="rgb_array")
-    env.reset(seed=0)
     with Image.open(path) as film:
-        assert film.format == "GIF"
-        assert film.n_frames == 7
-        assert film.info["duration"] == 100
-        assert film.size == env.render().shape[1::-1]
-        assert film.info["loop"] == 0
+        assert (film.format, film.n_frames, film.info["duration"], film.info["loop"]) == ("GIF", 5, 100, 0)
 
 
 def test_ctrl_c_ends_it_cleanly(saved, tmp_path, monkeypatch):
-    step, calls = TetrisEnv.step, []
+    step, calls = rlsvi.envs.ChainEnv.step, []
 
     def interrupted(self, action):
         calls.append(action)
@@ -114,13 +77,13 @@ def test_ctrl_c_ends_it_cleanly(saved, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return step(self, action)
 
-    monkeypatch.setattr(TetrisEnv, "step", interrupted)
+    monkeypatch.setattr(rlsvi.envs.ChainEnv, "step", interrupted)
     monkeypatch.setattr(show, "is_terminal", lambda: True)
     result = run(saved, "--speed", 0)
     assert result.exit_code == 130
-    assert result.stderr == "stopped; the game was not finished\n"
+    assert result.stderr == "stopped; the episode was not finished\n"
     assert result.stdout.endswith(show.SHOW)
-    result = run(saved, "--gif", tmp_path / "game.gif", "--quiet")
+    result = run(saved, "--gif", tmp_path / "walk.gif", "--quiet")
     assert result.exit_code == 130
     assert list(tmp_path.iterdir()) == []
 
@@ -140,79 +103,18 @@ def test_what_drawing_needs_is_named(display, tmp_path, monkeypatch):
     assert "window" not in result.stderr
 
 
-def test_help_teaches():
-    result = run("--help")
-    assert result.exit_code == 0
-    for word in (
-        "Ctrl-C",
-        "--gif",
-        "--game-over",
-        "--speed",
-        "--pieces-limit",
-        "Example: rlsvi watch tetris",
-        "posterior mean",
-    ):
-        assert word in result.stdout
-
-
-@pytest.mark.parametrize("game_over", ["top row", "overflow"])
-def test_an_agent_plays_by_the_rules_it_has_learned(game_over, tmp_path):
-    by = {"height": 4, "width": 5, "pieces": "SZ", "game_over": game_over}
-    agent = rlsvi.StationaryRLSVI(basis=Tetris(units="raw"), form="afterstate", lam=50.0, seed=0)
-    simulate_tetris(agent, rules(**by), 3)
-    agent.save(tmp_path / "raw")
-    result = run(tmp_path / "raw", "--pieces-limit", 200, "--pieces", "ZS")  # the same, in another order
-    assert result.exit_code == 0, result.stderr
-    assert result.stderr == ""
-    env = TetrisEnv(**by, render_mode="ansi")
-    env.reset(seed=0)
-    assert result.stdout.startswith(env.render())
-    assert result.stdout.endswith(f"(game over: {game_over})\n")
-
-
-def test_what_a_file_does_not_tell_must_be_told(tmp_path):
-    agent = rlsvi.StationaryRLSVI(basis=Tetris(), form="afterstate", lam=50.0, seed=0)
-    simulate_tetris(agent, rules(4, 5, "SZ"), 1)
-    agent.save(tmp_path / "some")
-    header, arrays = read(tmp_path / "some")
-    write(tmp_path / "some", {**header, "setting": {"height": 4, "width": 5}}, arrays)
-    for told, words in [
-        ((), ("does not tell all the rules", "give --pieces, --game-over")),
-        (("--pieces", "SZ"), ("does not tell all the rules", "give --game-over")),
-        (("--pieces", "SZ", "--game-over", "overflow"), ()),
-        (("--pieces", "IOTSZJL", "--game-over", "overflow"), ("with other rules", "7 actions", "14 actions")),
-        (("--pieces", "SZ", "--height", 5), ("has learned with height 4", "leave --height out")),
-    ]:
-        result = run(tmp_path / "some", "--pieces-limit", 3, *told)
-        assert result.exit_code == (2 if words else 0), result.stderr
-        assert bool(result.stderr) == bool(words)
-        for word in words:
-            assert word in result.stderr, result.stderr
-
-
-def test_files_that_do_not_play_tetris_are_refused(tmp_path, saved):
+def test_files_that_cannot_be_shown_are_refused(tmp_path, saved):
     rlsvi.RLSVI(seed=0).learn(rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(4)), episodes=1).save(tmp_path / "chain")
-    rlsvi.StationaryRLSVI(basis=Tetris()).save(tmp_path / "new")
+    rlsvi.RLSVI(seed=0).save(tmp_path / "new")
     (tmp_path / "text").write_text("hello")
     for arguments, words in [
-        ((tmp_path / "nothing",), ("there is no file", "rlsvi watch tetris")),
+        ((tmp_path / "nothing",), ("there is no file",)),
         ((tmp_path / "chain",), ("does not tell in which environment", "--env")),
-        ((tmp_path / "chain", "--height", 8), ("does not play Tetris", "leave --height out")),
         ((tmp_path / "new",), ("has learned nothing", "train it first")),
         ((tmp_path / "text",), ("not a saved agent",)),
         ((tmp_path,), (f"cannot load {tmp_path}: it is a folder", "name the file")),
-        ((saved, "--width", 6), ("has learned with width 4", "leave --width out")),
-        ((saved, "--pieces", "SZ"), ("has learned with pieces 'IOTSZJL'", "leave --pieces out")),
-        ((saved, "--height", 9), ("has learned with height 8", "leave --height out")),
-        ((saved, "--game-over", "overflow"), ("has learned with game_over 'top row'", "leave --game-over out")),
-        ((saved, "--game-over", "never"), ('game_over must be "top row" or "overflow"',)),
-        ((saved, "--save", tmp_path / "other"), ("--save goes with tetris",)),
-        ((saved, "--gif", tmp_path / "no" / "game.gif"), ("cannot write", "there is no folder")),
-        (("tetris", "--save", tmp_path / "no" / "player"), ("cannot write", "there is no folder")),
-        (("tetris", "--pieces", "Q"), ("pieces must be letters of IOTSZJL",)),
-        (("tetris", "--height", 0), ("height must be a whole number of at least 1",)),
-        (("tetris", "--games", 0), ("--games",)),
-        (("tetris", "--speed", -1), ("--speed",)),
+        ((saved, "--gif", tmp_path / "no" / "walk.gif"), ("cannot write", "there is no folder")),
+        ((saved, "--speed", -1), ("--speed",)),
     ]:
         result = run(*arguments)
         assert result.exit_code == 2, arguments

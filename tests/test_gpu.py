@@ -41,19 +41,23 @@ class Own(RLSVI):
 
 def simulated(code):
     """Run code with a simulated card, and return what it prints."""
-    environment = {**os.environ, **SIMULATED, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path[1:]])}
+    environment = {**os.environ, **SIMULATED, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
     command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=HERE, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
+EACH = """
+import on_card, {0}
+for name, kind in {0}.KINDS.items():
+    print(name, on_card.differences(kind, 3, 24, [0, 2]))
+"""
+
+
 @pytest.mark.slow
 def test_every_kind_of_agent_has_the_same_bits_on_a_simulated_card():
-    code = (
-        "import on_card\nfor it in on_card.KINDS.items(): print(it[0], on_card.differences(it[1], 3, 24, [0, 2]))"
-    )
-    assert simulated(code).splitlines() == [f"{name} []" for name in KINDS]
+    assert simulated(EACH.format("on_card")).splitlines() == [f"{name} []" for name in KINDS]
 
 
 @needs_card

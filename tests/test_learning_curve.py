@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 import rlsvi
 from rlsvi.core.archive import ArchiveError
 from rlsvi.simulate import simulate
-from rlsvi_paper.tetris import simulate_tetris
 
 CHAIN = rlsvi.problems.chain(5)
 STORED = Path(__file__).parent / "files/PSRL.rlsvi"  # without returns
@@ -40,9 +39,6 @@ def test_the_compiled_loops_keep_them_too():
     history.reward[:] = -1  # which belongs to the user
     simulate(fused.learn(env(), 50), CHAIN, 100)
     assert fused.returns.tolist() == stepped.returns.tolist()
-    player = rlsvi.StationaryRLSVI(basis=rlsvi_paper.tetris.Tetris(), seed=0)
-    games = simulate_tetris(player, rlsvi_paper.tetris.rules(height=6, width=5, pieces="IO"), 3)
-    assert player.returns.tolist() == games.rows.tolist()
 
 
 def test_a_file_without_returns_is_read_and_what_is_not_known_is_nan():

@@ -451,7 +451,7 @@ def test_rewards_that_cancel_each_other_are_rewards():
             self.gain = -self.gain
             return observation, self.gain, True, False, info
 
-    agent = rlsvi_paper.agents.HomogeneousRLSVI(horizon=1, seed=0)
+    agent = rlsvi.PSRL(reward_range=(-1, 1), horizon=1, homogeneous=True, seed=0)
     env = gymnasium.wrappers.TransformAction(numbered(Cancelling()), lambda action: 0, Discrete(1))
     assert warned(agent, env, 64) == []
     assert not agent._learner.mind.counts.reward.any()

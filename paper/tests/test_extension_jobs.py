@@ -7,6 +7,7 @@ from rlsvi import RLSVI, GradientRLSVI, IncrementalRLSVI, problems
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import river_swim
 from rlsvi.simulate.finite import simulate
+from rlsvi_paper.extensions.bootstrap import BOOTSTRAP, DATA_ALONE, NORMAL, bootstrap_time
 from rlsvi_paper.extensions.continual import (
     COHERENT,
     FUNCTIONS,
@@ -123,3 +124,11 @@ def test_noise_is_watched_in_its_own_units():
     assert found["largest"] == pytest.approx(0.5)  # lambda = sigma = 1: from 1 to 1/2 by the first step
     slow = perturbations(noise="whitened", states=3, steps=2 * steps, seed=0)
     assert slow["correlation"] > 0.9
+
+
+def test_jobs_of_the_bootstrap_tell_when_each_agent_has_ten_rewards():
+    settings = {"length": 6, "features": 5, "limit": 2000, "seed": 1}
+    found = {name: bootstrap_time(agent=name, **settings)["time"] for name in (NORMAL, BOOTSTRAP, DATA_ALONE)}
+    assert len(set(found.values())) == 3
+    assert all(10 <= time < 2000 for time in found.values())
+    assert bootstrap_time(agent=BOOTSTRAP, **settings | {"limit": 9})["time"] == np.inf

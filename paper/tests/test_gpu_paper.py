@@ -1,21 +1,16 @@
-"""The agents of this package have the same bits on a graphics card, as tests/test_gpu.py has it of the library's."""
+"""The agents of this package have the same bits on a graphics card; see tests/test_gpu.py."""
 
 import numpy as np
 import pytest
 from card_cases import KINDS
 
 from on_card import differences
-from test_gpu import needs_card, simulated
+from test_gpu import EACH, needs_card, simulated
 
 
 @pytest.mark.slow
 def test_every_kind_of_agent_has_the_same_bits_on_a_simulated_card():
-    code = """
-import card_cases, on_card
-for name, kind in card_cases.KINDS.items():
-    print(name, on_card.differences(kind, 3, 24, [0, 2]))
-"""
-    assert simulated(code).splitlines() == [f"{name} []" for name in KINDS]
+    assert simulated(EACH.format("card_cases")).splitlines() == [f"{name} []" for name in KINDS]
 
 
 @needs_card

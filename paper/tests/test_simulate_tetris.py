@@ -389,3 +389,9 @@ def test_it_learns():
     assert not agent.diverged
     share = found.rows[-40:].sum() * 6 / (4 * found.pieces[-40:].sum())  # of the cells placed
     assert 0.8 < share < 1.0
+
+
+def test_the_returns_of_an_agent_are_the_rows_of_its_games():
+    player = rlsvi.StationaryRLSVI(basis=Tetris(), seed=0)
+    games = simulate_tetris(player, rules(height=6, width=5, pieces="IO"), 3)
+    assert player.returns.tolist() == games.rows.tolist()
