@@ -165,13 +165,17 @@ def _entry(path: Path) -> Entry | None:
 
 
 def digest(figure: Figure, folder: Path) -> str:
-    """A digest of all that verdicts and pictures are made of: the table, and the sources of claims and drawing."""
+    """A digest of all that verdicts and pictures are made of: the table, and the sources of claims and drawing.
+
+    Of the library it has the studies, with their statistics and the style of plots, and not what made the table.
+    """
     told = [figure.title, figure.where, figure.caption, *(it.criterion for it in figure.claims)]
     sources = {
         (found.partition(":")[2], source)
         for place in {place_of(figure.draw), *(it.place for it in figure.claims)}
         if not place.startswith("__main__:")
         for found, source in sources_of(place).items()
+        if not found.startswith("rlsvi.") or found.startswith("rlsvi.study.")
     }
     found = hashlib.sha256(_table(figure.name, folder).read_bytes())
     found.update(repr((told, sorted(sources))).encode())
