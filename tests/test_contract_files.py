@@ -208,11 +208,7 @@ def test_a_small_file_that_declares_huge_sizes_is_refused_before_anything_is_all
 
 @pytest.mark.parametrize(
     ("name", "argument"),
-    [
-        ("StationaryRLSVI-table", "regressions"),
-        ("BoundedRLSVI-vector", "regressions"),
-        ("OptimisticPSRL-table", "samples"),
-    ],
+    [("StationaryRLSVI-table", "regressions"), ("BoundedRLSVI-vector", "regressions")],
 )
 def test_a_file_that_would_compute_for_days_is_refused(name, argument, tmp_path):
     case, path = BY_NAME[name], tmp_path / "agent.rlsvi"

@@ -26,7 +26,6 @@ SLOW = {  # much to compile, which no other test of the first suite needs
     "rlsvi_paper.agents.HomogeneousRLSVI",
     "rlsvi.IncrementalRLSVI",
     "rlsvi.LSVIUCB",
-    "rlsvi.OptimisticPSRL",
     "rlsvi.UCBVI",
     "rlsvi.UCRL2",
     "rlsvi_paper.agents.WorstCaseRLSVI",

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.optimize import linprog
 
 import rlsvi
-from rlsvi import LSVIUCB, PSRL, UCBVI, UCRL2, OptimisticPSRL, Problem, mdp, problems
+from rlsvi import LSVIUCB, PSRL, UCBVI, UCRL2, Problem, mdp, problems
 from rlsvi.agents.tabular.psrl import RewardPrior, mean_reward, next_value
 from rlsvi.agents.tabular.ucrl2 import optimistic, radii, sort_descending
 from rlsvi.bases import ActionFeatures, Dense, Tabular
@@ -22,7 +22,6 @@ WIDE_RANGE = (-10.0, 10.0)
 AGENTS = {
     "PSRL": PSRL(alpha_P=0.3, reward_range=WIDE_RANGE),
     "PSRL, normal rewards": PSRL(reward_noise=0.5),
-    "optimistic PSRL": OptimisticPSRL(samples=3, alpha_P=0.3, reward_range=WIDE_RANGE),
     "UCRL2": UCRL2(scale=0.2, reward_range=WIDE_RANGE),
     "UCBVI": UCBVI(scale=0.02, reward_range=WIDE_RANGE),
     "UCBVI, Bernstein": UCBVI(bonus="bernstein", scale=0.05, reward_range=WIDE_RANGE),
@@ -242,7 +241,6 @@ def test_mean_rewards_have_the_posterior_of_the_prior_given():
     "agent",
     [
         PSRL(alpha_P=[0.5, 1.0, 2.0], reward_range=SMALL_RANGE),
-        OptimisticPSRL(reward_range=SMALL_RANGE),
     ],
 )
 def test_the_mean_plan_solves_the_mean_of_the_posterior(agent):
@@ -272,31 +270,6 @@ def test_psrl_draws_the_last_period_from_its_posterior():
     found = np.array([agent._plan(False, first=True).plan.Q[2, s, a] for _ in range(3000)])
     highs = n[2, s, a] + r[2, s, a]
     assert stats.kstest(found + 1, stats.beta(1 + highs, 1 + n[2, s, a] - highs).cdf).pvalue > 1e-4
-
-
-def test_optimistic_psrl_acts_on_the_best_of_its_samples():
-    """In the last period, the highest of J draws from the posterior; before it, of J draws for the same V."""
-    agent, (n, r, into) = played(OptimisticPSRL(reward_range=SMALL_RANGE, samples=4), small())
-    plans = [agent._plan(False, first=True).plan for _ in range(3000)]
-    s, a = np.unravel_index(n[2].argmax(), n[2].shape)
-    highs, found = n[2, s, a] + r[2, s, a], np.array([plan.Q[2, s, a] for plan in plans])
-    posterior = stats.beta(1 + highs, 1 + n[2, s, a] - highs)
-    assert stats.kstest(found + 1, lambda x: posterior.cdf(x) ** 4).pvalue > 1e-4
-    rng, alpha = np.random.default_rng(0), 1 + into[1, s, a, :3]
-    R = rng.beta(1 + n[1, s, a] + r[1, s, a], 1 - r[1, s, a], size=(3000, 4)) - 1
-    V = np.array([plan.V[2, :3] for plan in plans])
-    best = (R + np.einsum("njy,ny->nj", rng.dirichlet(alpha, size=(3000, 4)), V)).max(axis=1)
-    assert stats.ks_2samp([plan.Q[1, s, a] for plan in plans], best).pvalue > 1e-4
-
-
-def test_optimistic_psrl_with_one_sample_is_psrl():
-    one, plain = (
-        OptimisticPSRL(samples=1, seed=4, reward_range=SMALL_RANGE),
-        PSRL(seed=4, reward_range=SMALL_RANGE),
-    )
-    for agent in (one, plain):
-        simulate(agent, small(), 20)
-    assert_same(state_of(one), state_of(plain))
 
 
 # ---- UCRL2 --------------------------------------------------------------------------------------------------
@@ -487,7 +460,6 @@ def test_an_early_end_is_a_candidate_of_optimism_once_it_was_seen(seen):
 
 LEARNERS = {
     "PSRL": PSRL(alpha_P=0.1, alpha_R=0.3),
-    "optimistic PSRL": OptimisticPSRL(alpha_P=0.1, alpha_R=0.3),
     "UCRL2": UCRL2(scale=0.05),
     "UCBVI": UCBVI(scale=0.003),
     "UCBVI, Bernstein": UCBVI(bonus="bernstein", scale=0.02),
@@ -520,7 +492,6 @@ def test_all_find_the_treasure(name):
     [
         (lambda: PSRL(alpha_R=[1, 2, 3]), "alpha_R"),
         (lambda: PSRL(reward_range=(1.0, 0.0)), "low < high"),
-        (lambda: OptimisticPSRL(samples=0), "samples"),
         (lambda: UCRL2(delta=[0.1]), "delta"),
         (lambda: simulate(LSVIUCB(basis=Dense(np.full((3, 2, 4), 0.6))), small(), 1), "2-norm 1.2, .* divide"),
         (lambda: simulate(PSRL(alpha_P=[1.0, 2.0], reward_range=SMALL_RANGE), small(), 1), "alpha_P"),

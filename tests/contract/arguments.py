@@ -22,7 +22,6 @@ WRONG = {
     "prior_weight": [*NOT_POSITIVE, 0.01],
     "ensemble": NOT_COUNTS,
     "members": NOT_COUNTS,
-    "samples": NOT_COUNTS,
     "perturb": ["noise", 3, None, ["targets"]],
     "prior_scale": [-1, NAN, "x", None, [1.0]],
     "updates": [-1, 2.5, "x", NAN],

@@ -18,7 +18,6 @@ from rlsvi.agents.stationary import StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB
-from rlsvi.agents.tabular.optimistic_psrl import OptimisticPSRL
 from rlsvi.agents.tabular.psrl import PSRL
 from rlsvi.agents.tabular.ucbvi import UCBVI
 from rlsvi.agents.tabular.ucrl2 import UCRL2

@@ -7,6 +7,8 @@ and the `state()` of its learner. Loading checks everything, and runs no code fr
 import json
 import os
 from array import array
+from contextlib import suppress
+from importlib.metadata import entry_points
 from inspect import signature
 from typing import Any
 
@@ -105,9 +107,23 @@ def _checked_agent(file: Archive, basis: Any) -> Any:
         raise ArchiveError(f"is not a saved agent that this program knows: {error!r}") from error
 
 
+def _class_of(name: str) -> Any:
+    """Return the class that files call so, also of an installed package; None if there is none."""
+    if (known := contract.REGISTRY.get(name)) is not None:
+        return known
+    module, _, kind = name.rpartition(":")
+    for entry in entry_points(group="rlsvi.agents"):
+        # Without its module, a name is of a class that was one of this library's when the file was written.
+        if entry.attr == kind and (not module or module.partition(".")[0] == entry.module.partition(".")[0]):
+            with suppress(Exception):  # then the file cannot be read, and the error says what to do
+                if (found := entry.load()) in contract.REGISTRY.values():
+                    return found
+    return None
+
+
 def _agent(file: Archive, basis: Any) -> Any:
     header = file.header
-    kind = contract.REGISTRY.get(str(header.get("agent")))
+    kind = _class_of(str(header.get("agent")))
     if kind is None:
         raise ArchiveError(
             f"holds {header.get('agent')!r:.100}, which is no agent known here: import the module that defines it "
