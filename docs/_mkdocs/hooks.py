@@ -18,8 +18,9 @@ EXPORTS = {  # by page: the module that offers what is described there, and the 
     "reference/envs.md": ("rlsvi.envs", "rlsvi.envs"),
     "reference/problems.md": ("rlsvi.problems", None),
 }
-RESEARCH = "Reproduction"  # the section of the navigation whose pages, but the reference, the search leaves out
-BOOST = {"changelog.md": 0.01, "examples": 0.5, "reference": 0.02, "shop-quality.md": 0.1}  # by page or folder: guides are found first
+RESEARCH = "Reproduction"  # the section of the navigation that the search leaves out, but for its reference
+# By page or folder: guides are found first.
+BOOST = {"changelog.md": 0.01, "examples": 0.5, "reference": 0.02, "shop-quality.md": 0.1}
 CODE_OR_MATH = re.compile(r"(```.*?^```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL | re.MULTILINE)
 
 
