@@ -302,7 +302,7 @@ def test_a_database_that_is_away_is_503_until_it_is_back(tmp_path, postgres):
             assert status == 503
             assert headers["retry-after"] == "1"
             assert "the database does not answer" in json.loads(body)["error"]
-            assert ask(shop.port, "/health", None)[0] == 503
+            until(lambda: ask(shop.port, "/health", None)[0] == 503)  # it is looked at once a second
         finally:
             postgres.start()
         until(lambda: ask(shop.port, "/recommend", {"visit": "b"})[0] == 200)

@@ -247,10 +247,10 @@ def main() -> None:
 
         serve(ShopSettings.from_toml(path), socket.socket(fileno=int(descriptor[0])), int(parent))
     else:
-        yield_to_others()
         stop = stop_on_signal()
         from rlsvi_shop.follower import learn
 
+        yield_to_others()  # once it is loaded
         learn(ShopSettings.from_toml(path), stop, int(parent))
 
 
