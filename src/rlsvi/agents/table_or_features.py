@@ -41,7 +41,7 @@ from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.no_progress import CHECKED_FROM
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.practice.held_out import Sample, judges, weights
-from rlsvi.agents.practice.learner import REPEAT, PracticeAgent, discounted_sums
+from rlsvi.agents.practice.learner import REPEAT, PracticeAgent
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
@@ -51,6 +51,7 @@ from rlsvi.core.compile import Bools, Floats, Longs, Words
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import Seed
 from rlsvi.envs.task import Task
+from rlsvi.offline.log import discounted_sums
 
 LEAST_SEEN, MOST_KNOWN = 0.1, 0.5  # shares below which features learn, and above which a table does
 ERROR_TO_LEAVE, ERROR_TO_STAY = 0.75, 0.9  # of the error of a table: features below them replace a table, and stay

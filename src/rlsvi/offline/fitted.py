@@ -21,7 +21,7 @@ from rlsvi.bases.layout import ranges_of
 from rlsvi.bases.observed import Observed, rows_of
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.envs.actions import numbering
-from rlsvi.offline.log import LoggedEpisodes
+from rlsvi.offline.log import LoggedEpisodes, discounted_sums
 from rlsvi.offline.off_policy import OffPolicyProblem
 
 MOST_UNTRIED = 0.5  # the share of untried actions above which a value is not to be trusted
@@ -216,7 +216,8 @@ def _quantile(key: Longs, rank: Floats, wanted: Longs, luck: Floats) -> tuple[Lo
 def table_of(problem: OffPolicyProblem) -> LoggedModel:
     """Return the log as a table, after asking for the policy in every state that occurs."""
     log, step, over, used = problem.log, problem.step, problem.over, problem.used
-    rows, n = np.flatnonzero(used), log.steps
+    rows, n, rest = np.flatnonzero(used), log.steps, np.empty(log.steps)
+    discounted_sums(log.reward, log.last, float(problem.gamma), rest)
     goes_on = used & ~over
     seen = [log.observation.values[rows], log.following.values[goes_on]]
     _, number = np.unique(np.concatenate(seen), return_inverse=True)
@@ -242,7 +243,7 @@ def table_of(problem: OffPolicyProblem) -> LoggedModel:
         place[before * A + log.action[rows]],
         log.reward[rows],
         group,
-        _returns_to_go(log, problem.gamma)[rows],
+        rest[rows],
         cells // A,
         groups[cells // A],
         [policy.ravel()[cells] for policy in chances],
@@ -282,15 +283,6 @@ def _masks(log: Any, state: Longs, rows: Longs, goes_on: Longs) -> dict[int, Boo
                 "observation, or give per_period=True if it is the period"
             )
     return {s: mask for s, (mask, _) in found.items()}
-
-
-def _returns_to_go(log: Any, gamma: float) -> Floats:
-    """Return the rest of the return of each row's episode, as far as the log goes."""
-    total, rest, last = np.zeros(log.steps), 0.0, log.last
-    for i in reversed(range(log.steps)):
-        rest = log.reward[i] + gamma * (0.0 if last[i] else rest)
-        total[i] = rest
-    return total
 
 
 # ---- Features: Q(s, a) = phi(s, a) . theta, by regularised least squares ------------------------------------

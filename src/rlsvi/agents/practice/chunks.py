@@ -36,7 +36,6 @@ from rlsvi.agents.practice.learner import (
     Planning,
     SweptValues,
     check_size,
-    discounted_sums,
     fill_normal,
     largest_value,
     sweep_safely,
@@ -53,6 +52,7 @@ from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError, Model
 from rlsvi.envs.task import Task
+from rlsvi.offline.log import discounted_sums
 from rlsvi.offline.stream import Chunk, Each, Stream
 from rlsvi.progress import bar
 

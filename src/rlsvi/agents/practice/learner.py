@@ -30,6 +30,7 @@ from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError, Model
 from rlsvi.envs.task import Task, checked_reward, reset_env, step_env
+from rlsvi.offline.log import discounted_sums
 from rlsvi.offline.replay import Replay
 
 # ---- Value iteration by regression, with one draw of the noise kept through all sweeps until convergence ----
@@ -129,14 +130,6 @@ def returns_to_go(history: EpisodeHistory, gamma: float) -> Floats:
     out = np.empty(len(reward))
     discounted_sums(reward, history.last, gamma, out)
     return out
-
-
-@compiled
-def discounted_sums(reward: Floats, last: Bools, gamma: float, out: Floats) -> None:
-    """Sum the rewards from each step to the end of its episode."""
-    following = 0.0
-    for i in range(reward.size - 1, -1, -1):
-        following = out[i] = reward[i] + (0.0 if last[i] else gamma * following)
 
 
 def values_of(history: History, Q: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
