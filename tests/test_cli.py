@@ -21,7 +21,7 @@ from rlsvi.core.card import NoCard
 from rlsvi.study.runs import Runs
 
 COMPARED = ("default", "rlsvi", "lsvi-greedy", "lsvi-epsilon", "lsvi-boltzmann", "incremental", "ensemble", "psrl")
-COMPARED += ("gaussian-psrl", "ucrl2", "ucbvi", "lsvi-ucb", "bandit", "optimal", "myopic", "thompson-sampling")
+COMPARED += ("ucrl2", "ucbvi", "lsvi-ucb", "bandit", "optimal", "myopic", "thompson-sampling")
 SMALL_RUN = ("--episodes", "30", "--seeds", "2", "--quiet")
 CHAIN = ("compare", "chain", "-p", "length=4", "--problem-arg", "features=3", *SMALL_RUN)
 
@@ -53,7 +53,6 @@ def test_help_groups_options():
     found = panels("compare")
     assert found["--problem-arg"] == found["--episodes"] == "Options"
     assert found["--sigma"] == "Agents"
-    assert panels("watch")["--height"] == "Tetris"
     assert panels("train")["--choices"] == "Environment"
 
 
@@ -69,6 +68,10 @@ def test_the_version_is_the_same_everywhere():
     assert (root / project["tool"]["hatch"]["version"]["path"]).samefile(rlsvi.__file__)
     assert f"\nversion: {rlsvi.__version__}\n" in (root / "CITATION.cff").read_text()
     assert f"## [Unreleased] ({rlsvi.__version__})\n" in (root / "CHANGELOG.md").read_text()
+    for house in ("paper", "shop"):
+        project = tomllib.loads((root / house / "pyproject.toml").read_text())["project"]
+        assert project["version"] == rlsvi.__version__
+        assert f"rlsvi=={rlsvi.__version__}" in project["dependencies"]
 
 
 def test_conda_can_satisfy_what_is_needed():
@@ -118,7 +121,6 @@ def test_comparators_are_those_of_the_library_with_the_options_given():
         "incremental": rlsvi.IncrementalRLSVI(lam=0.3, sigma=0.2, nu=0.05),
         "ensemble": rlsvi.EnsembleRLSVI(lam=0.3, sigma=0.2, members=7),
         "psrl": rlsvi.PSRL(**rewards),
-        "gaussian-psrl": rlsvi_paper.agents.GaussianPSRL(scale=0.1, **rewards),
         "ucrl2": rlsvi.UCRL2(scale=0.1, **rewards),
         "ucbvi": rlsvi.UCBVI(scale=0.1, planned=70, **rewards),
         "lsvi-ucb": rlsvi.LSVIUCB(lam=0.3, scale=0.1, planned=70, **rewards),
@@ -129,13 +131,13 @@ def test_comparators_are_those_of_the_library_with_the_options_given():
 
 def test_every_exported_agent_can_be_named():
     """By its short name, by the name of its class, and by that in lower case with hyphens."""
-    from rlsvi.cli.names import VARIANTS, agent_class
+    from rlsvi.cli.names import VARIANTS, agent_class, own_agents
 
-    found = {agent_class(name) for name in agents()} - {rlsvi.agent_for}
+    found = {agent_class(name) for name in own_agents()} - {rlsvi.agent_for}
     assert sorted(kind.__name__ for kind in found) == sorted(exported_agents())
     assert {agent_class(kind.__name__) for kind in found} == found
     assert agent_class("incremental-rlsvi") is agent_class("incremental") is rlsvi.IncrementalRLSVI
-    assert set(VARIANTS) < set(agents())
+    assert set(VARIANTS) < set(own_agents())
 
 
 def test_every_function_of_problems_is_a_problem():

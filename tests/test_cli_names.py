@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 import gymnasium as gym
-import polars as pl
 import pytest
 import typer
 from typer.testing import CliRunner
 
 import rlsvi
 from rlsvi.cli import app, commands
+from saved import read, write
 
 MODULE = '''
 import rlsvi
@@ -142,13 +142,24 @@ def test_an_agent_of_another_package_learns_from_a_log(plugins):
     assert "--agent stranger cannot learn from a log: it has no method fit" in result.stderr
 
 
-def test_an_agent_of_another_package_in_the_behaviour_suite(plugins):
-    from rlsvi_paper.cli.bsuite import _in_module
+def test_a_file_finds_the_class_that_a_package_offers(plugins):
+    """Also by the name that it had as one of the library's; nothing is imported that is not offered."""
+    import fake_agents
 
-    assert _in_module("my-agent") == "fake_agents:MyAgent"
-    assert _in_module("default") == "default"
-    with pytest.raises(ValueError, match="that is no agent"):
-        _in_module("number")
+    fake_agents.MyAgent(alpha_P=0.3).save("agent.rlsvi")
+    header, arrays = read("agent.rlsvi")
+    found = ("fake_agents:MyAgent", "fake_agents.moved:MyAgent", "MyAgent")
+    code = f"import sys; sys.path.insert(0, {str(plugins)!r})\n"
+    code += "import rlsvi; it = rlsvi.load('agent.rlsvi'); print(type(it).__name__, it.alpha_P)"
+    for name in (*found, "other:MyAgent", "fake_agents:Own"):
+        write("agent.rlsvi", {**header, "agent": name}, arrays)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
+        )
+        if name in found:
+            assert done.stdout == "MyAgent 0.3\n", done.stderr
+        else:
+            assert "no agent known here: import the module that defines it first" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -187,7 +198,7 @@ def test_the_doctor_looks_at_agents_of_other_packages(tmp_path, plugins):
     assert "broken" in found["result"]
     entries = plugins / "fake-agents-1.2.dist-info" / "entry_points.txt"
     entries.write_text("[rlsvi.agents]\nmy-agent = fake_agents:MyAgent\n")
-    assert checked(*CHECKS["other agents"])["result"] == "OK: my-agent (fake_agents:MyAgent)"
+    assert "my-agent (fake_agents:MyAgent)" in checked(*CHECKS["other agents"])["result"]
     entries.write_text("[rlsvi.agents]\npsrl = fake_agents:MyAgent\n")
     assert (
         "psrl of fake-agents is hidden by an agent of this library" in checked(*CHECKS["other agents"])["result"]
@@ -228,9 +239,7 @@ MISSPELT = [  # a command with a name that is slightly wrong, and what was meant
     (("evaluate", "polcy.rlsvi"), "policy.rlsvi"),
     (("evaluate", "policy.rlsvi", "--env", "FrozenLak-v1"), "FrozenLake-v1"),
     (("evaluate", "policy.rlsvi", "--import", "my_env"), "my_envs"),
-    (("watch", "tetirs"), "tetris"),
     (("watch", "polcy.rlsvi"), "policy.rlsvi"),
-    (("watch", "tetris", "--game-over", "overflw"), "overflow"),
     (("compare", "chian"), "chain"),
     (("compare", "my_envs:problm"), "problem"),
     (("compare", "chain", "-p", "lenght=4"), "length"),
@@ -238,55 +247,73 @@ MISSPELT = [  # a command with a name that is slightly wrong, and what was meant
     (("compare", "chain", "--agent-arg", "sgima=1"), "sigma"),
     (("compare", "chain", "--executor", "proceses"), "processes"),
     (("compare", "chain", "--device", "cdua"), "cuda"),
-    (("bsuite", "--experiments", "deep_see"), "deep_sea"),
-    (("bsuite", "--agents", "defualt"), "default"),
-    (("paper", "chain-lenght"), "chain-length"),
-    (("paper", "my_envs:figre"), "figure"),
-    (("paper", "chain-length", "--scale", "quik"), "quick"),
-    (("paper", "chain-length", "--executor", "proceses"), "processes"),
-    (("report", "resutls"), "results"),
-    (("serve", "shp.toml"), "shop.toml"),
-    (("learn-shop", "shp.toml"), "shop.toml"),
-    (("judge-shop", "shp.toml"), "shop.toml"),
-    (("simulate-shop", "shp.toml"), "shop.toml"),
-    (("export-events", "shp.toml", "--out", "events.csv"), "shop.toml"),
-    (("export-events", "shop.toml", "--out", "events.cvs"), ".csv"),
-    (("import-events", "shp.toml", "clicks.csv"), "shop.toml"),
-    (("import-events", "shop.toml", "clciks.csv"), "clicks.csv"),
-    (("import-events", "shop.toml", "table.parqet"), ".parquet"),
-    (("import-events", "shop.toml", "clicks.csv"), "rewrd"),
 ]
 
 
 @pytest.fixture(scope="module")
 def things(tmp_path_factory):
-    """A folder with a log, a saved agent, a module, results and a shop."""
+    """A folder with a log, a saved agent and a module."""
     folder = tmp_path_factory.mktemp("things")
     log = rlsvi.record(gym.make("FrozenLake-v1"), None, 5, path=folder / "log.parquet")
     rlsvi.PSRL(horizon=20).fit(log, gym.make("FrozenLake-v1")).save(folder / "policy.rlsvi")
-    (folder / "my_envs.py").write_text("Agent, problem, figure = object, 1, 2\n")
-    (folder / "results").mkdir()
-    (folder / "shop.toml").write_text('database = "sqlite:///shop.db"\nslots = 2\n')
-    pl.DataFrame({"visit": ["a"], "product": ["x"], "rewrd": [1.0]}).write_csv(folder / "clicks.csv")
-    (folder / "table.parqet").write_text("")
-    with rlsvi_shop.Events(f"sqlite:///{folder / 'shop.db'}"):
-        pass
+    (folder / "my_envs.py").write_text("Agent, problem = object, 1\n")
     return folder
 
 
-@pytest.mark.parametrize(("arguments", "meant"), MISSPELT, ids=[" ".join(words) for words, _ in MISSPELT])
-def test_the_nearest_name_is_suggested(arguments, meant, things, monkeypatch):
-    if arguments[0] == "bsuite":
-        monkeypatch.setattr("rlsvi_paper.bsuite.runs.package_version", lambda: "0.3.6")
-    monkeypatch.chdir(things)
+def suggests(meant, *arguments):
+    """The nearest name is suggested for one of the arguments."""
     result = run(*arguments)
     assert result.exit_code == 2, result.stdout
     said = " ".join(result.stderr.replace("│", " ").split())
     assert re.search(rf"(did you mean|Possible options:|Did you mean) [^?)]*{re.escape(meant)}\b", said), said
 
 
+def commands_of(package):
+    """The names of the commands that a package offers."""
+    return {name for name, (command, _) in commands().items() if command.__module__.startswith(f"{package}.")}
+
+
+@pytest.mark.parametrize(("arguments", "meant"), MISSPELT, ids=[" ".join(words) for words, _ in MISSPELT])
+def test_the_nearest_name_is_suggested(arguments, meant, things, monkeypatch):
+    monkeypatch.chdir(things)
+    suggests(meant, *arguments)
+
+
 def test_every_command_is_tried_with_a_name_that_is_slightly_wrong():
-    assert {words[0] for words, _ in MISSPELT} >= {name.replace("_", "-") for name in commands()} | {"list"}
+    assert {words[0] for words, _ in MISSPELT} >= commands_of("rlsvi") | {"list"}
+
+
+# ---- Commands of other packages ----------------------------------------------------------------------------
+
+
+def test_a_command_that_cannot_be_imported_is_named_and_left_out(plugins, capsys):
+    entries = "[rlsvi.commands]\nworks = fake_agents:made\nbroken = fake_broken:run\ngone = fake_agents:gone\n"
+    install(plugins, "fake-commands", entries)
+    found = commands()
+    assert "works" in found
+    assert not {"broken", "gone"} & found.keys()
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(", which")[0] for line in said] == [
+        "warning: fake-commands offers the command broken",
+        "warning: fake-commands offers the command gone",
+    ]
+    assert said[0].endswith("is skipped: division by zero")
+
+
+@pytest.mark.parametrize(("command", "house"), [("paper", "paper"), ("serve", "shop"), ("import-events", "shop")])
+def test_a_command_of_a_package_that_is_missing_says_what_to_install(command, house):
+    code = """
+import importlib.metadata, sys
+importlib.metadata.entry_points = lambda **named: ()
+from rlsvi.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, command, "--quick"], capture_output=True, text=True, check=False, timeout=300
+    )
+    needed = f"the package rlsvi-{house}: pip install ./{house} in a clone of rlsvi"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: rlsvi {command} needs {needed}\n"
 
 
 # ---- Examples ----------------------------------------------------------------------------------------------

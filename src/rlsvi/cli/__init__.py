@@ -21,11 +21,9 @@ from rlsvi.core.checks import instead
 PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >= 60 else None
 
 
-OF_OTHER_HOUSES = {
-    **dict.fromkeys(("bsuite", "paper", "report", "tetris"), "paper"),
-    **dict.fromkeys(
-        ("serve", "learn-shop", "judge-shop", "simulate-shop", "export-events", "import-events"), "shop"
-    ),
+OTHER_PACKAGES = {  # commands of packages that may not be installed
+    "paper": ("bsuite", "paper", "report", "tetris"),
+    "shop": ("serve", "learn-shop", "judge-shop", "simulate-shop", "export-events", "import-events"),
 }
 
 
@@ -35,11 +33,10 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the arguments begin with."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            if house := OF_OTHER_HOUSES.get(args[0]):
-                ctx.fail(
-                    f"{args[0]} is a command of the package rlsvi-{house}, which is not installed: "
-                    f"pip install ./{house} in a clone of rlsvi"
-                )
+            for package in (it for it, names in OTHER_PACKAGES.items() if args[0] in names):
+                needed = f"the package rlsvi-{package}: pip install ./{package} in a clone of rlsvi"
+                print(f"error: rlsvi {args[0]} needs {needed}", file=sys.stderr)
+                raise typer.Exit(2)
             ctx.fail(f"there is no command {args[0]}: {instead(args[0], self.commands)}")
         return super().resolve_command(ctx, args)
 

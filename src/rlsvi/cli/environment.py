@@ -62,20 +62,15 @@ def named(
     return Made(id, arguments_of(pairs), max_episode_steps, choices)
 
 
-def loaded(path: Path, modules: list[str] | None = None, others: tuple[str, ...] = ()) -> "Agent":
-    """The agent of a file, which has learned something; the user names the modules that its class needs.
-
-    others : words that the user may have meant instead of a file.
-    """
+def loaded(path: Path, modules: list[str] | None = None) -> "Agent":
+    """The agent of a file, which has learned something; the user names the modules that its class needs."""
     from rlsvi import load
 
     for module in modules or []:
         imported_module(module, "--import")
     if not path.exists():
-        remedy = (
-            "name the file of a saved agent, or train one with `rlsvi train CartPole-v1` or `rlsvi watch tetris`"
-        )
-        raise FileNotFoundError(f"there is no file {path}: {file_instead(path, remedy, others)}")
+        remedy = "name the file of a saved agent, or train one with `rlsvi train CartPole-v1`"
+        raise FileNotFoundError(f"there is no file {path}: {file_instead(path, remedy)}")
     agent: Agent = load(path)
     if agent.steps == 0:
         raise ValueError(f"{path} holds an agent that has learned nothing: train it first")

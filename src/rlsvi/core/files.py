@@ -11,7 +11,7 @@ import platform
 import re
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -61,14 +61,11 @@ def check_folder(*paths: Path | None) -> None:
             raise IsADirectoryError(f"cannot write {path}: it is a folder, name a file in it")
 
 
-def file_instead(path: Path, otherwise: str, others: Iterable[str] = ()) -> str:
-    """Return what to write for a file that is not there: the nearest one in its folder, or `otherwise`.
-
-    others : words that may stand in the place of the file.
-    """
-    names = list(others)
+def file_instead(path: Path, otherwise: str) -> str:
+    """Return what to write for a file that is not there: the nearest one in its folder, or `otherwise`."""
+    names: list[str] = []
     with contextlib.suppress(OSError):
-        names += sorted(each.name for each in path.parent.iterdir() if not each.name.startswith("."))
+        names = sorted(each.name for each in path.parent.iterdir() if not each.name.startswith("."))
     near = get_close_matches(path.name, names, 1)
     return f"did you mean {path.with_name(near[0])}?" if near else otherwise
 
