@@ -11,8 +11,7 @@ from rlsvi.study.statistics import (
     Interval,
     band,
     bootstrap,
-    bootstrap_means,
-    bootstrap_medians,
+    bootstrap_summaries,
     difference,
     iqm,
     line,
@@ -22,7 +21,6 @@ from rlsvi.study.statistics import (
     power_laws,
     probability_of_improvement,
     proportion,
-    r_squared,
 )
 
 inf, nan = np.inf, np.nan
@@ -327,15 +325,7 @@ def test_a_line_is_scipys():
     y = np.array([2.0, 3.5, 3.0, 9.0])
     fit = stats.linregress(x, y)
     assert line(x, y) == pytest.approx((fit.slope, fit.intercept))
-    assert r_squared(y, fit.intercept + fit.slope * x) == pytest.approx(fit.rvalue**2)
     assert line([0, 2], [1, 5]) == pytest.approx((2, 1))
-
-
-def test_r_squared_of_the_truth_is_one_of_the_mean_nought_and_of_worse_negative():
-    y = [1.0, 2.0, 4.0]
-    assert r_squared(y, y) == 1
-    assert r_squared(y, [7 / 3] * 3) == pytest.approx(0)
-    assert r_squared(y, [4.0, 2.0, 1.0]) < 0
 
 
 def test_an_exact_power_law_is_found_exactly():
@@ -427,7 +417,7 @@ def test_many_runs_at_each_x_are_smoothed_as_in_the_figures():
     x = np.repeat([2.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0], 10)
     y = x * np.exp(np.random.default_rng(13).normal(0, 0.2, 70))
     at = np.linspace(2, 100, 20)
-    assert r_squared(at, local_polynomial(x, y, at)) > 0.95
+    assert np.square(at - local_polynomial(x, y, at)).mean() < 0.05 * at.var()
     assert local_polynomial(x, y, 10.0).shape == (1,)
 
 
@@ -471,7 +461,6 @@ def test_a_span_with_too_few_points_is_refused():
         (lambda: line([1, 1], [2, 3]), "x must hold at least two different numbers"),
         (lambda: line([1, 2], [2, 3, 4]), r"y must have shape \(2,\), got \(3,\)"),
         (lambda: line([1, 2], [2, inf]), "y holds infinite values.*medians of cells"),
-        (lambda: r_squared([2, 2], [1, 3]), "y must vary"),
         (lambda: power_law([1, 2], [[1.0], [0.0]]), "cells must hold positive times"),
         (lambda: power_law([1, 2], [[1.0], []]), r"cells\[1\] must be a list of at least one run"),
         (lambda: power_law([1, 2, 3], [[1.0], [2.0]]), r"X must have shape \(cells, regressors\) with 2 cells"),
@@ -503,22 +492,23 @@ def test_a_difference_of_shares_is_newcombes():
 
 def test_medians_that_are_not_known_leave_a_statistic_undecided():
     known, unknown = [100.0, 110.0, 120.0], [np.inf, np.inf, 5.0]
-    assert bootstrap_medians(np.sum, [known, unknown]) == (np.inf, -np.inf, np.inf)
-    sometimes = bootstrap_medians(np.sum, [known, [90.0, 100.0, np.inf]])
+    assert bootstrap_summaries(np.sum, [known, unknown]) == (np.inf, -np.inf, np.inf)
+    sometimes = bootstrap_summaries(np.sum, [known, [90.0, 100.0, np.inf]])
     assert sometimes.value == 210
     assert (sometimes.low, sometimes.high) == (-np.inf, np.inf)
-    assert bootstrap_medians(np.sum, [known, known]) == bootstrap(
+    assert bootstrap_summaries(np.sum, [known, known]) == bootstrap(
         lambda drawn: sum(np.median(cell) for cell in drawn), [known, known]
     )
 
 
 def test_a_bootstrap_of_means_is_the_plain_one_with_means():
     cells = [np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0, 9.0, 11.0])]
-    fast = bootstrap_means(np.sum, cells)
+    fast = bootstrap_summaries(np.sum, cells, summary=np.mean)
     plain = bootstrap(lambda drawn: sum(float(np.mean(cell)) for cell in drawn), cells)
     assert fast.value == plain.value == pytest.approx(10 / 3 + 29 / 4)
     error = np.sqrt(sum(cell.var() / len(cell) for cell in cells))  # what the bootstrap estimates
     for ends in (fast, plain):
         assert ends.low == pytest.approx(ends.value - 1.96 * error, abs=0.3 * error)
         assert ends.high == pytest.approx(ends.value + 1.96 * error, abs=0.3 * error)
-    assert bootstrap_means(np.sum, [cells[0], np.array([1.0, np.inf])]) == (np.inf, -np.inf, np.inf)
+    unknown = [cells[0], np.array([1.0, np.inf])]
+    assert bootstrap_summaries(np.sum, unknown, summary=np.mean) == (np.inf, -np.inf, np.inf)

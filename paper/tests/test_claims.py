@@ -16,7 +16,7 @@ from tables import ALL, censored, curve, figure, noise, table
 from rlsvi.study.statistics import (
     Interval,
     bootstrap,
-    bootstrap_medians,
+    bootstrap_summaries,
     line,
     power_law,
     power_laws,
@@ -43,7 +43,7 @@ from rlsvi_paper.figure import FEWEST_SEEDS
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
     """Enough of them for tables that leave no doubt."""
-    for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
+    for function in (bootstrap, bootstrap_summaries, power_laws, power_law, probability_of_improvement):
         monkeypatch.setitem(function.__kwdefaults__, "resamples", 100)
 
 

@@ -14,7 +14,7 @@ from rlsvi import progress
 from rlsvi.study import executors
 from rlsvi.study.executors import serial
 from rlsvi.study.job import Failed, Job
-from rlsvi.study.statistics import bootstrap, bootstrap_medians, power_law, power_laws
+from rlsvi.study.statistics import bootstrap, bootstrap_summaries, power_law, power_laws
 from rlsvi_paper import FIGURES, reproduce
 from rlsvi_paper import figure_called as figure
 from rlsvi_paper.cli.paper import spelled_out
@@ -38,7 +38,7 @@ def small(monkeypatch, tmp_path):
     """Tiny figures in a folder of the test; and the folder for results."""
     monkeypatch.setattr(rlsvi_paper, "figure_called", tiny)
     monkeypatch.setattr(reproduce, "figure_called", tiny)
-    for function in (bootstrap, bootstrap_medians, power_law, power_laws):
+    for function in (bootstrap, bootstrap_summaries, power_law, power_laws):
         monkeypatch.setitem(function.__kwdefaults__, "resamples", 100)
     monkeypatch.setattr("sys.argv", ["rlsvi", "paper", "as typed"])
     monkeypatch.chdir(tmp_path)

@@ -15,7 +15,13 @@ import pytest
 from tables import ALL, censored, figure, noise, table
 
 from rlsvi.study.job import Done, sources_of
-from rlsvi.study.statistics import bootstrap, bootstrap_medians, power_law, power_laws, probability_of_improvement
+from rlsvi.study.statistics import (
+    bootstrap,
+    bootstrap_summaries,
+    power_law,
+    power_laws,
+    probability_of_improvement,
+)
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import sweep
 from rlsvi_paper import FIGURES, TOPICS, reproduce
@@ -80,7 +86,7 @@ TINY = {
 
 def shorten(patch):
     """Few resamples, and games of Tetris that end: good players' games last a million pieces."""
-    for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
+    for function in (bootstrap, bootstrap_summaries, power_laws, power_law, probability_of_improvement):
         patch.setitem(function.__kwdefaults__, "resamples", 100)
     patch.setattr(tetris, "MOST_PIECES", 5000)
 

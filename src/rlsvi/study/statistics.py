@@ -53,11 +53,6 @@ def median(times: Any) -> float:
     times
         The time of each run, infinite for one that never finished.
 
-    Returns
-    -------
-    float
-        The median.
-
     Examples
     --------
     >>> from rlsvi.study.statistics import median
@@ -76,11 +71,6 @@ def iqm(x: Any) -> float:
     ----------
     x
         A number for each run.
-
-    Returns
-    -------
-    float
-        The mean of the middle half.
 
     Examples
     --------
@@ -114,11 +104,6 @@ def bootstrap(
         The probability of the interval.
     seed
         Determines the resamples.
-
-    Returns
-    -------
-    Interval
-        The statistic of the runs, and its interval.
 
     Examples
     --------
@@ -182,73 +167,37 @@ def _medians(runs: Floats) -> Floats:
     return low + 0.5 * np.subtract(high, low, out=np.zeros_like(low), where=high > low)
 
 
-def bootstrap_medians(
-    statistic: Callable[[Floats], float], cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
-) -> Interval:
-    """Like `bootstrap`, but faster, for a statistic of the medians of cells, each with the runs of one setting.
-
-    If a median is infinite, the statistic is unknown and the result is Interval(inf, -inf, inf), undecided. A
-    resample with an infinite median could have any value, and counts as beyond both ends.
-
-    Parameters
-    ----------
-    statistic
-        A function of the medians of all cells.
-    cells
-        The runs of each setting, a list of arrays.
-    resamples, level, seed
-        As for `bootstrap`.
-
-    Returns
-    -------
-    Interval
-        The statistic and its interval.
-
-    Examples
-    --------
-    >>> from rlsvi.study.statistics import bootstrap_medians
-    >>> bootstrap_medians(lambda medians: medians[1] / medians[0], [[1, 2, 3], [3, 4, 5]]).value
-    2.0
-    """
-    return _bootstrap_summaries(np.median, statistic, cells, resamples, level, seed)
-
-
-def bootstrap_means(
-    statistic: Callable[[Floats], float], cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
-) -> Interval:
-    """Like `bootstrap_medians`, for a statistic of the means of cells.
-
-    Parameters
-    ----------
-    statistic
-        A function of the means of all cells.
-    cells
-        The runs of each setting, a list of arrays.
-    resamples, level, seed
-        As for `bootstrap`.
-
-    Returns
-    -------
-    Interval
-        The statistic and its interval.
-
-    Examples
-    --------
-    >>> from rlsvi.study.statistics import bootstrap_means
-    >>> bootstrap_means(lambda means: means[1] - means[0], [[1, 2, 3], [3, 4, 8]]).value
-    3.0
-    """
-    return _bootstrap_summaries(np.mean, statistic, cells, resamples, level, seed)
-
-
-def _bootstrap_summaries(
-    summary: Callable[..., Any],
+def bootstrap_summaries(
     statistic: Callable[[Floats], float],
     cells: Any,
-    resamples: int,
-    level: float,
-    seed: int,
+    *,
+    summary: Callable[..., Any] = np.median,
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Interval:
+    """Like `bootstrap`, but faster, for a statistic of one number of each cell, such as the median of its runs.
+
+    If the number of a cell is infinite, the statistic is unknown and the result is Interval(inf, -inf, inf),
+    undecided. A resample with such a cell could have any value, and counts as beyond both ends.
+
+    Parameters
+    ----------
+    statistic
+        A function of the summaries of all cells.
+    cells
+        The runs of each setting, a list of arrays.
+    summary
+        The number of a cell: numpy.median, or numpy.mean. It takes an argument `axis`.
+    resamples, level, seed
+        As for `bootstrap`.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import bootstrap_summaries
+    >>> bootstrap_summaries(lambda medians: medians[1] / medians[0], [[1, 2, 3], [3, 4, 5]]).value
+    2.0
+    """
     check_bootstrap(resamples, level)
     runs = [measured("cells", cell) for cell in cells]
     middle = np.array([summary(cell) for cell in runs])
@@ -482,34 +431,6 @@ def line(x: Any, y: Any) -> tuple[float, float]:
     return float(slope), float(values.mean() - slope * at.mean())
 
 
-def r_squared(y: Any, fitted: Any) -> float:
-    """Return the fraction of the variance of y that a fit explains; negative if it is worse than the mean.
-
-    Parameters
-    ----------
-    y
-        The numbers.
-    fitted
-        The fit to each.
-
-    Returns
-    -------
-    float
-        The fraction.
-
-    Examples
-    --------
-    >>> from rlsvi.study.statistics import r_squared
-    >>> r_squared([1, 2, 3], [1, 2, 3])
-    1.0
-    """
-    values, guesses = _pairs(y, fitted, ("y", "fitted"))
-    total = np.square(values - values.mean()).sum()
-    if total == 0:
-        raise ValueError("y must vary: there is no variance to explain")
-    return float(1 - np.square(values - guesses).sum() / total)
-
-
 def local_polynomial(x: Any, y: Any, at: Any, *, span: float = 0.75, degree: int = 2) -> Floats:
     """Fit a local polynomial regression (Cleveland's loess) and evaluate it at every point of `at`.
 
@@ -526,11 +447,6 @@ def local_polynomial(x: Any, y: Any, at: Any, *, span: float = 0.75, degree: int
         The fraction of the data of each polynomial.
     degree
         The degree of each polynomial.
-
-    Returns
-    -------
-    Floats
-        The fit at every point of `at`.
 
     Examples
     --------
@@ -568,10 +484,10 @@ def _local(x: Floats, y: Floats, point: float, count: int, degree: int) -> float
     return float(weights[0])
 
 
-def _pairs(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[Floats, Floats]:
+def _pairs(x: Any, y: Any) -> tuple[Floats, Floats]:
     """Return both as finite arrays of the same length."""
-    at = finished(names[0], x, MEDIANS)
-    return at, shaped(names[1], finished(names[1], y, MEDIANS), at.shape)
+    at = finished("x", x, MEDIANS)
+    return at, shaped("y", finished("y", y, MEDIANS), at.shape)
 
 
 def proportion(
@@ -589,11 +505,6 @@ def proportion(
         The probability of the interval.
     method
         "wilson", or "exact".
-
-    Returns
-    -------
-    Interval
-        The proportion and its interval.
 
     Examples
     --------
@@ -621,11 +532,6 @@ def difference(
         The second, which is subtracted.
     level
         The probability of the interval.
-
-    Returns
-    -------
-    Interval
-        The difference and its interval.
 
     Examples
     --------
@@ -656,11 +562,6 @@ def probability_of_improvement(
         A number for each run of one side and of the other, or a list of such arrays.
     resamples, level, seed
         As for `bootstrap`.
-
-    Returns
-    -------
-    Interval
-        The probability and its interval.
 
     Examples
     --------
@@ -702,11 +603,6 @@ def power_law(x: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95,
         The times of the runs of each setting, a list of arrays.
     resamples, level, seed
         As for `bootstrap`.
-
-    Returns
-    -------
-    Interval
-        The exponent and its interval.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from rlsvi.core.compile import Floats
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import bootstrap, bootstrap_medians, line, local_polynomial, median, power_law
+from rlsvi.study.statistics import bootstrap, bootstrap_summaries, line, local_polynomial, median, power_law
 from rlsvi_paper.chain.learning import TIME, dithering_bound, in_time, learning_jobs, medians, tabular_bound
 from rlsvi_paper.claim import Verdicts, at_least, at_most, claim, exactly
 from rlsvi_paper.degrees import FAR_FACTOR
@@ -43,7 +43,7 @@ def marginal(frame: pl.DataFrame) -> Verdicts:
     def slopes(middle: Floats) -> tuple[float, float]:
         return line(K[K <= N], middle[K <= N])[0], line(K[K >= N], middle[K >= N])[0]
 
-    difference = bootstrap_medians(lambda it: slopes(it)[0] - slopes(it)[1], list(found.values()))
+    difference = bootstrap_summaries(lambda it: slopes(it)[0] - slopes(it)[1], list(found.values()))
     below, beyond = slopes(medians(found)) if np.isfinite(difference.value) else (np.inf, np.inf)
     words = f"one more function costs {below:.1f} episodes up to K = 50 and {beyond:.1f} beyond"
     yield at_least(difference, 0.0, f"{words}: {difference} less")

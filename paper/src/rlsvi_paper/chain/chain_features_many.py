@@ -8,7 +8,7 @@ import polars as pl
 from rlsvi.core.compile import Floats
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import Interval, bootstrap_medians
+from rlsvi.study.statistics import Interval, bootstrap_summaries
 from rlsvi_paper.chain.chain_features import trend
 from rlsvi_paper.chain.learning import TIME, in_time, learning_jobs
 from rlsvi_paper.claim import Verdicts, at_most, claim
@@ -61,7 +61,7 @@ def bootstrap_ratio(frame: pl.DataFrame, above: int, below: int) -> Interval:
         mean = np.mean([of_times(middle[mine]) for mine, of_times in parts], axis=0)
         return float(mean[above] / mean[below]) if mean[below] > 0 else np.inf
 
-    return bootstrap_medians(ratio, list(found.values()))
+    return bootstrap_summaries(ratio, list(found.values()))
 
 
 def slopes(N: float, K: Floats) -> Callable[[Floats], Floats]:

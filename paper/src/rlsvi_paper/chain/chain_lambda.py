@@ -11,7 +11,7 @@ from rlsvi import problems
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, INK, LINES
-from rlsvi.study.statistics import bootstrap, bootstrap_medians, median
+from rlsvi.study.statistics import bootstrap, bootstrap_summaries, median
 from rlsvi_paper.chain.learning import medians, phi_of, regret_curve, seconds, success
 from rlsvi_paper.claim import Verdict, Verdicts, at_least, claim, computed, exactly
 from rlsvi_paper.degrees import MOST_SHARE, MUCH_FACTOR
@@ -73,8 +73,8 @@ def robust(found: dict[float, Floats], episodes: int, parameter: str, reference:
     def width(middle: Floats) -> float:
         return decades(values, fine(middle), at) if fine(middle)[at] else 0.0
 
-    magnitudes = bootstrap_medians(width, list(found.values()))
-    part = bootstrap_medians(lambda middle: float(fine(middle).mean()), list(found.values()))
+    magnitudes = bootstrap_summaries(width, list(found.values()))
+    part = bootstrap_summaries(lambda middle: float(fine(middle).mean()), list(found.values()))
     regret, some = bootstrap(median, found[reference]), values[fine(medians(found))]
     ends = f"from {some.min():g} to {some.max():g}" if len(some) else "nowhere"
     yield at_least(magnitudes, 3.0, f"stable {ends}: {magnitudes} orders of magnitude")

@@ -8,7 +8,7 @@ import polars as pl
 from rlsvi.core.compile import Floats
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import bootstrap_medians, power_laws
+from rlsvi.study.statistics import bootstrap_summaries, power_laws
 from rlsvi_paper.chain.learning import LENGTH, TIME, in_time, learning_jobs, medians, power_over_exponential
 from rlsvi_paper.claim import Parts, Verdicts, all_of, at_least, claim
 from rlsvi_paper.drawing import Picture, labelled, panels, runs
@@ -51,7 +51,7 @@ def fits_well(frame: pl.DataFrame) -> Parts:
     """For every K it explains at least .8 of the variance of the median learning times, and most runs learn."""
     for K in sorted(frame["features"].unique()):
         found = cells(having(frame, features=K), "length")
-        share = bootstrap_medians(explained(np.array(list(found), dtype=float)), list(found.values()))
+        share = bootstrap_summaries(explained(np.array(list(found), dtype=float)), list(found.values()))
         fits = at_least(share, 0.8, f"for K = {K} it explains a share of {share}")
         yield all_of(fits, in_time(found)), (f"{K}", f"{share}")
 

@@ -16,7 +16,7 @@ from rlsvi.problems import Problem
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import Interval, bootstrap_means, line
+from rlsvi.study.statistics import Interval, bootstrap_summaries, line
 from rlsvi_paper.chain.learning import (
     LENGTH,
     agent_called,
@@ -156,7 +156,7 @@ def _mean_ratio(frame: pl.DataFrame, value: str, unit: Callable[[int], float]) -
     """The mean over all settings of a value in units that depend on the length."""
     units = pl.Series(np.array([unit(N) for N in frame["length"].to_numpy()]))
     found = cells(frame.with_columns(ratio=pl.col(value) / units), "length", "features", value="ratio")
-    return bootstrap_means(lambda means: float(means.mean()), list(found.values()))
+    return bootstrap_summaries(lambda means: float(means.mean()), list(found.values()), summary=np.mean)
 
 
 @claim(
@@ -178,7 +178,9 @@ def first_visit(frame: pl.DataFrame) -> Verdicts:
 def growth(frame: pl.DataFrame) -> Interval:
     """By what the mean time to the first reward is multiplied with each further state."""
     found = cells(frame, "length")
-    return bootstrap_means(lambda means: 2.0 ** line(list(found), np.log2(means))[0], list(found.values()))
+    return bootstrap_summaries(
+        lambda means: 2.0 ** line(list(found), np.log2(means))[0], list(found.values()), summary=np.mean
+    )
 
 
 @claim(

@@ -17,7 +17,7 @@ from rlsvi.simulate.finite import History
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import Interval, bootstrap, bootstrap_medians, median
+from rlsvi.study.statistics import Interval, bootstrap, bootstrap_summaries, median
 from rlsvi_paper.claim import Outcome, Verdict, Verdicts, at_least, at_most, share_of
 from rlsvi_paper.degrees import MOST_SHARE
 from rlsvi_paper.results import seeds_of, unexplained
@@ -190,7 +190,7 @@ def less_error(found: Mapping[Any, Floats], left: Sequence[Floats]) -> Interval:
         first, second = (float(np.mean((part @ np.log(middle)) ** 2)) for part in left)
         return first - second
 
-    return bootstrap_medians(advantage, list(found.values()))
+    return bootstrap_summaries(advantage, list(found.values()))
 
 
 def in_time(found: Mapping[Any, Floats]) -> Verdict:

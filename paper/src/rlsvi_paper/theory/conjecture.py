@@ -19,7 +19,7 @@ from rlsvi.problems import Problem
 from rlsvi.study.experiment import Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import Interval, bootstrap_medians, power_laws
+from rlsvi.study.statistics import Interval, bootstrap_summaries, power_laws
 from rlsvi_paper.chain import chain_quadratic
 from rlsvi_paper.chain.learning import (
     TIME,
@@ -175,7 +175,7 @@ def beyond(found: Found) -> Interval:
         exponential, power = (float(np.mean((X @ (inverse @ T[low]) - T[~low]) ** 2)) for X, inverse in known)
         return exponential - power
 
-    return bootstrap_medians(better, list(found.values()))
+    return bootstrap_summaries(better, list(found.values()))
 
 
 def quadratic_left_out(found: Found) -> Interval:
@@ -196,7 +196,7 @@ def quadratic_left_out(found: Found) -> Interval:
         shares = [relative[i] @ nnls(relative[part], ones)[0] for i, part in enumerate(others)]
         return float(np.mean((left @ np.log(middle)) ** 2) - np.mean(np.log(shares) ** 2))
 
-    return bootstrap_medians(better, list(found.values()))
+    return bootstrap_summaries(better, list(found.values()))
 
 
 def curvature(found: Found) -> Interval:
@@ -205,7 +205,7 @@ def curvature(found: Found) -> Interval:
     centred = X[:, 0] - X[:, 0].mean()
     design = np.column_stack([np.ones(len(X)), X, centred**2])
     solve = np.linalg.pinv(design)[3]
-    return bootstrap_medians(lambda middle: float(2 * np.log(2) * solve @ np.log(middle)), list(found.values()))
+    return bootstrap_summaries(lambda middle: float(2 * np.log(2) * solve @ np.log(middle)), list(found.values()))
 
 
 @in_appendix(
