@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import (
@@ -1012,7 +1013,7 @@ def spectrum(learner: FiniteLearner, h: int) -> tuple[Floats, Floats]:
 
 
 def _best_ridge(data: Data, squares: float, n: float, grid: Floats) -> float:
-    """Return the best ridge of a grid, refined by golden section between its neighbours."""
+    """Return the best ridge of a grid, refined between its neighbours."""
 
     def value(log: float) -> float:
         return profile(data, squares, n, math.exp(log))[0]
@@ -1020,14 +1021,8 @@ def _best_ridge(data: Data, squares: float, n: float, grid: Floats) -> float:
     logs = np.log(grid)
     best = int(np.argmax([value(log) for log in logs]))
     low, high = logs[max(best - 1, 0)], logs[min(best + 1, len(logs) - 1)]
-    golden = (math.sqrt(5) - 1) / 2
-    while high - low > 1e-8:
-        first, second = high - golden * (high - low), low + golden * (high - low)
-        if value(first) >= value(second):
-            high = second
-        else:
-            low = first
-    return math.exp((low + high) / 2)
+    found = minimize_scalar(lambda log: -value(log), bounds=(low, high), method="bounded", options={"xatol": 1e-8})
+    return math.exp(float(found.x))
 
 
 def _targets(learner: FiniteLearner, ridge: float, spectra: list[tuple[Floats, Floats]]) -> tuple[Data, float]:
