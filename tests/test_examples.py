@@ -69,14 +69,13 @@ def test_the_example_prints_what_it_says(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [name for name, value in ALL.items() if not is_exception(value)])
-def test_parameters_and_results_are_described(name):
+def test_parameters_are_described(name):
     found, value = sections(name), ALL[name]
     entries = re.findall(r"^\S.*$", found.get("Parameters", "") + found.get("Attributes", ""), flags=re.MULTILINE)
     known = {part.strip("* ") for entry in entries for part in entry.split(",")}
     signature = inspect.signature(value)
     missing = signature.parameters.keys() - known - {"self", "args", "kwargs"}
     assert not missing, f"{name} does not describe {sorted(missing)}"
-    assert inspect.isclass(value) or signature.return_annotation in (None, "None") or "Returns" in found
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -95,12 +95,12 @@ def chain(
     deterministic: bool = False,
     seed: int = 0,
 ) -> Problem:
-    """The paper's chain, Example 1: one reward, at the far end.
+    """The paper's chain with a basis of features, or a table.
 
     Parameters
     ----------
-    length
-        N, the number of states.
+    length, deterministic
+        As for `rlsvi.mdp.chain`.
     features
         None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an agnostic
         one (section 6.1.2).
@@ -110,15 +110,8 @@ def chain(
         As for `rlsvi.bases.coherent`.
     rho_is
         As for `rlsvi.bases.agnostic`.
-    deterministic
-        Right always succeeds; see `rlsvi.mdp.chain`.
     seed
         Draws the basis.
-
-    Returns
-    -------
-    Problem
-        The problem.
 
     Examples
     --------
@@ -143,26 +136,16 @@ def deep_sea(
     stochastic: bool = False,
     seed: int = 0,
 ) -> Problem:
-    """The DeepSea of bsuite: one treasure in an N x N grid.
+    """The DeepSea of bsuite with a basis of features, or a table.
 
     Parameters
     ----------
-    size
-        N, the number of rows and columns.
-    rho
-        The noise of an agnostic basis.
-    stochastic
-        Whether moves fail and rewards are noisy.
+    size, stochastic
+        As for `rlsvi.mdp.deep_sea`.
+    features, rho
+        As for `chain`. A state belongs to one period, its row, and all periods share the functions.
     seed
         Draws which action moves right, and the basis.
-    features
-        None uses a table. K uses a random coherent basis of K functions, or with `rho` an agnostic one, as for the
-        chain. A state belongs to one period, its row, and all periods share the functions.
-
-    Returns
-    -------
-    Problem
-        The problem.
 
     Examples
     --------
@@ -191,19 +174,12 @@ def _with_table(task: FiniteMDP, rho: float | None) -> Problem:
 
 
 def river_swim(states: int = 6, horizon: int = 20) -> Problem:
-    """Swim against the current, with a table (PSRL is better at it than RLSVI).
+    """The river of `rlsvi.mdp.river_swim` with a table (PSRL is better at it than RLSVI).
 
     Parameters
     ----------
-    states
-        The number of states.
-    horizon
-        The number of periods.
-
-    Returns
-    -------
-    Problem
-        The problem.
+    states, horizon
+        As for `rlsvi.mdp.river_swim`.
 
     Examples
     --------
@@ -219,21 +195,10 @@ def dirichlet(states: int = 5, actions: int = 3, horizon: int = 5, *, seed: int 
 
     Parameters
     ----------
-    states
-        S, the number of states.
-    actions
-        A, the number of actions.
-    horizon
-        H, the number of periods.
-    seed
-        Seed of the draw.
+    states, actions, horizon, seed
+        As for `rlsvi.mdp.dirichlet`.
     **options
         Other arguments of `rlsvi.mdp.dirichlet`.
-
-    Returns
-    -------
-    Problem
-        The problem.
 
     Examples
     --------
@@ -245,23 +210,14 @@ def dirichlet(states: int = 5, actions: int = 3, horizon: int = 5, *, seed: int 
 
 
 def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **options: Any) -> Problem:
-    """The paper's recommendation engine, section 6.3: J of N products to a customer, with its own basis.
+    """The paper's recommendation engine with its own basis.
 
     Parameters
     ----------
-    products
-        N, the number of products.
-    slots
-        J, the number of products that a customer is shown.
-    seed
-        Draws the instance.
+    products, slots, seed
+        As for `rlsvi.mdp.recommendation`.
     **options
-        As for `rlsvi.mdp.recommendation`: scale, beta, gamma, reward_values.
-
-    Returns
-    -------
-    Problem
-        The problem.
+        Other arguments of `rlsvi.mdp.recommendation`.
 
     Examples
     --------
@@ -278,8 +234,6 @@ def grid(size: int = 6, slip: float = 0.1, horizon: int | None = None) -> Proble
     Moves are up, right, down and left; walls block them. With probability `slip` a move goes in one of the four
     directions at random instead. The reward of 1 is for reaching the corner, where the episode ends.
 
-    horizon : the number of steps; None for 4 (N - 1), twice what the shortest path takes.
-
     Parameters
     ----------
     size
@@ -288,11 +242,6 @@ def grid(size: int = 6, slip: float = 0.1, horizon: int | None = None) -> Proble
         The probability of a move in a random direction.
     horizon
         The number of steps; None for 4 (N - 1), twice what the shortest path takes.
-
-    Returns
-    -------
-    Problem
-        The problem.
 
     Examples
     --------
@@ -338,11 +287,6 @@ def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Proble
         The number of steps per episode. If None, the environment's own time limit.
     **options
         Arguments of `gymnasium.make`.
-
-    Returns
-    -------
-    Problem
-        The problem.
 
     Examples
     --------

@@ -115,11 +115,6 @@ class Basis(Protocol):
             The number of periods, or 0 if there are none.
         example
             One of the observations.
-
-        Returns
-        -------
-        Features
-            The features.
         """
         ...
 
@@ -193,11 +188,6 @@ class MeasuredBasis:
             The number of numbers.
         most
             How far to count.
-
-        Returns
-        -------
-        int
-            The number of features.
         """
         basis: Any = self
         if getattr(self, "features", 0) > most:  # as many as it makes within a smaller budget, or more
@@ -213,11 +203,6 @@ class MeasuredBasis:
         ----------
         n
             The number of numbers.
-
-        Returns
-        -------
-        dict or None
-            Arrays by name.
         """
         return None
 
@@ -230,11 +215,6 @@ class MeasuredBasis:
             The ranges observed.
         seen
             What all data have in common.
-
-        Returns
-        -------
-        Ranges
-            The ranges to use.
         """
         return ranges
 
@@ -251,22 +231,11 @@ class MeasuredBasis:
             The number of steps kept.
         error
             A function that returns the error of predictions with a basis; None if there are none yet.
-
-        Returns
-        -------
-        Self
-            The basis to use from now on.
         """
         return self
 
     def state(self) -> dict[str, Any]:
-        """Return the arrays by which a file remembers what `tune` has changed.
-
-        Returns
-        -------
-        dict
-            Arrays by name.
-        """
+        """Return the arrays by which a file remembers what `tune` has changed."""
         return {}
 
     def read(self, file: Archive) -> Self:
@@ -276,11 +245,6 @@ class MeasuredBasis:
         ----------
         file
             The file.
-
-        Returns
-        -------
-        Self
-            The basis.
         """
         return self
 

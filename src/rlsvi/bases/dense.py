@@ -140,11 +140,6 @@ def agnostic(
     seed
         Seed of the noise.
 
-    Returns
-    -------
-    Dense
-        The basis.
-
     Examples
     --------
     >>> import rlsvi

@@ -164,11 +164,6 @@ def default(env: Any) -> Tabular | Observed:
     env
         An environment or its observation space.
 
-    Returns
-    -------
-    Tabular | Observed
-        The basis.
-
     Examples
     --------
     >>> import gymnasium, rlsvi

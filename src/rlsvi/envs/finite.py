@@ -113,12 +113,12 @@ class FiniteMDPEnv(Environment):
 
 
 class ChainEnv(FiniteMDPEnv):
-    """`rlsvi.mdp.chain(length)`: move right N - 1 times, without any reward on the way.
+    """The chain of `rlsvi.mdp.chain`.
 
     Parameters
     ----------
     length
-        N, the number of states.
+        As for `rlsvi.mdp.chain`.
     render_mode
         "rgb_array" for pictures, "ansi" for a line of text, or None.
 
@@ -167,16 +167,16 @@ WOOD: Colour = (176, 104, 48)
 
 
 class DeepSeaEnv(FiniteMDPEnv):
-    """`rlsvi.mdp.deep_sea(size, ...)`: descend through N rows; only moving right every time finds the treasure.
+    """The deep sea of `rlsvi.mdp.deep_sea`.
 
     Parameters
     ----------
     size
-        N, the number of rows, and of steps in an episode.
+        As for `rlsvi.mdp.deep_sea`.
     render_mode
         "rgb_array" for pictures, "ansi" for a line of text, or None.
     **options
-        Arguments of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
+        Other arguments of `rlsvi.mdp.deep_sea`.
 
     Examples
     --------
@@ -249,12 +249,12 @@ BANK: Colour = (196, 214, 158)
 
 
 class RiverSwimEnv(FiniteMDPEnv):
-    """`rlsvi.mdp.river_swim(states, horizon)`: drift to a small reward, or swim up to a large one.
+    """The river of `rlsvi.mdp.river_swim`, which may be endless.
 
     Parameters
     ----------
     states
-        The number of states.
+        As for `rlsvi.mdp.river_swim`.
     horizon
         The number of periods. If None, endless.
     render_mode

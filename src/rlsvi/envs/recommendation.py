@@ -22,7 +22,7 @@ from rlsvi.mdp.recommendation import (
 
 
 class RecommendationEnv(Environment):
-    """A customer is shown J of N products, one after another; only products not seen yet are legal.
+    """The recommendation engine of `rlsvi.mdp.recommendation`, for any number of products and slots.
 
     An observation is the history x, (N,): 1 for a product liked, -1 for one disliked, 0 for one not seen yet.
     info["action_mask"] contains the latter. With the same seeds, customers answer as in the table of
@@ -30,18 +30,15 @@ class RecommendationEnv(Environment):
 
     Parameters
     ----------
-    products, slots
-        N and J.
-    reward_values
-        Rewards of a dislike and of a like.
+    products, slots, reward_values
+        As for `rlsvi.mdp.recommendation`.
     numbered
         Observe the number of the history, as in the table of `rlsvi.mdp.recommendation`, which is then the
         attribute `mdp`. If the histories can be enumerated, OptimalPolicy and tables can then play too.
     render_mode
         "rgb_array" for pictures, "ansi" for a line of text, or None.
     **taste
-        What customers like: `beta`, `gamma`, `scale` and `seed`, as for `rlsvi.mdp.draw_taste`; `seed` draws it
-        once.
+        `beta`, `gamma`, `scale` and `seed`, as for `rlsvi.mdp.draw_taste`.
 
     Examples
     --------

@@ -27,11 +27,6 @@ def chain(length: int = 50, *, deterministic: bool = False) -> FiniteMDP:
     deterministic
         Right always succeeds. `Q*` is then 0 or 1, as a footnote of section 6.1.2 says.
 
-    Returns
-    -------
-    FiniteMDP
-        The table.
-
     Examples
     --------
     >>> import rlsvi
@@ -77,11 +72,6 @@ def river_swim(states: int = 6, horizon: int = 20) -> FiniteMDP:
         The number of states.
     horizon
         The number of periods.
-
-    Returns
-    -------
-    FiniteMDP
-        The table.
 
     Examples
     --------
@@ -140,11 +130,6 @@ def deep_sea(
         Draw for each cell which of the two actions is right; otherwise action 1 is, everywhere.
     seed
         Seed of that draw.
-
-    Returns
-    -------
-    FiniteMDP
-        The table.
 
     Examples
     --------
@@ -222,11 +207,6 @@ def dirichlet(
         The first state, or its distribution, (S,). If None, state 0.
     seed
         Seed of the draw.
-
-    Returns
-    -------
-    FiniteMDP
-        The table.
 
     Examples
     --------

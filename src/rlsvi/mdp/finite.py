@@ -213,11 +213,6 @@ class FiniteMDP:
             Action mask, (S, A). If None, all actions are legal.
         **options
             The remaining arguments of FiniteMDP.
-
-        Returns
-        -------
-        FiniteMDP
-            The table.
         """
         for key, count in (("horizon", horizon), ("states", states), ("actions", actions)):
             whole(key, count, 1, 2**31 - 1)
@@ -258,11 +253,6 @@ class FiniteMDP:
             The number of periods, if P does not tell.
         **options
             The remaining arguments of FiniteMDP.
-
-        Returns
-        -------
-        FiniteMDP
-            The table.
         """
         p = finite("P", P)
         if p.ndim not in (3, 4) or p.shape[-3] != p.shape[-1]:

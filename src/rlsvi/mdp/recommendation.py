@@ -66,11 +66,6 @@ def draw_taste(
     seed
         Seed of the draw.
 
-    Returns
-    -------
-    Taste
-        What customers like.
-
     Examples
     --------
     >>> import rlsvi
@@ -161,17 +156,14 @@ def recommendation(
 
     Parameters
     ----------
-    products, slots
-        N and J <= N.
+    products
+        N, the number of products.
+    slots
+        J, how many of them a customer is shown, at most N.
     beta, gamma, scale, seed
         As for `draw_taste`.
     reward_values
         Rewards of a dislike and of a like; (-1, 0) is the same problem, but makes 0 optimistic.
-
-    Returns
-    -------
-    FiniteMDP
-        The table.
 
     Examples
     --------

@@ -48,11 +48,6 @@ def backward_induction(mdp: FiniteMDP) -> Solution:
     mdp
         The MDP.
 
-    Returns
-    -------
-    Solution
-        The optimal values.
-
     Examples
     --------
     >>> import rlsvi
@@ -179,11 +174,6 @@ def average_reward(mdp: FiniteMDP, tolerance: float = 1e-10) -> float:
         The MDP. Its horizon does not count.
     tolerance
         How accurate the answer is.
-
-    Returns
-    -------
-    float
-        The average reward.
 
     Examples
     --------

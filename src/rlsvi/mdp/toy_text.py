@@ -33,11 +33,6 @@ def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike |
     start
         Distribution of the first state, (S,). If None, the environment's `initial_state_distrib`.
 
-    Returns
-    -------
-    FiniteMDP
-        The table.
-
     Examples
     --------
     >>> import gymnasium, rlsvi

@@ -86,11 +86,6 @@ def value_of(
     progress
         Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
 
-    Returns
-    -------
-    OfflineValue
-        The estimates, each with its interval.
-
     Raises
     ------
     ValueError, TypeError

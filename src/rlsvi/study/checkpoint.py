@@ -30,11 +30,6 @@ def checkpoint() -> Path | None:
 
     There is none outside of a sweep, or on a cluster machine that has no access to the store.
 
-    Returns
-    -------
-    Path | None
-        The folder.
-
     Examples
     --------
     A long function can store how far it is:

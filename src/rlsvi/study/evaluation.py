@@ -59,13 +59,7 @@ class Evaluation(NamedTuple):
         return mean(self.returns)
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as plain numbers, with None for what a single episode cannot tell.
-
-        Returns
-        -------
-        dict
-            Numbers by name.
-        """
+        """Return everything as plain numbers, with None for what a single episode cannot tell."""
         _, low, high = (v if np.isfinite(v) else None for v in self.interval)
         return {
             "episodes": len(self.returns),
@@ -132,11 +126,6 @@ def evaluate(
         the `horizon` of an agent that knows no later values.
     progress
         Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
-
-    Returns
-    -------
-    Evaluation
-        The returns of the episodes, with their mean and its error.
 
     Examples
     --------

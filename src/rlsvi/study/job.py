@@ -89,11 +89,6 @@ class Job:
             As for `Job`.
         **settings
             The settings.
-
-        Returns
-        -------
-        Job
-            The job.
         """
         if not callable(function):
             raise TypeError(f"function must be a function at the top level of a module, got {shown(function)}")

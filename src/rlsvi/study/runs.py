@@ -162,11 +162,6 @@ class Runs:
         ----------
         agent
             The name of the agent.
-
-        Returns
-        -------
-        list
-            The runs.
         """
         if not isinstance(agent, str) or agent not in self.agents:
             raise ValueError(f"there is no agent {shown(agent)}: there are {', '.join(self.agents)}")
@@ -255,11 +250,6 @@ class Runs:
         ----------
         agent, over
             The names of the two agents.
-
-        Returns
-        -------
-        Interval
-            The probability.
         """
         from rlsvi.study.statistics import probability_of_improvement
 
@@ -309,11 +299,6 @@ class Runs:
         - `loop`: the loop that computed its runs, see `loops`.
 
         If the solution of the problem is not known, all columns about regret and learning are null.
-
-        Returns
-        -------
-        pl.DataFrame
-            The table.
         """
         import polars as pl
 

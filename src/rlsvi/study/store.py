@@ -156,11 +156,6 @@ class Store:
         ----------
         jobs
             The jobs.
-
-        Returns
-        -------
-        list
-            Those without results.
         """
         if not isinstance(jobs, Iterable):
             raise TypeError(f"jobs must be a list of Job, as Job.of makes them, got {shown(jobs)}")
@@ -173,11 +168,6 @@ class Store:
         ----------
         jobs
             The jobs.
-
-        Returns
-        -------
-        pl.DataFrame
-            The table.
         """
         return self.gather(jobs)[0]
 
