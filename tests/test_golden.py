@@ -5,6 +5,7 @@ import pytest
 
 from golden import LIBRARY
 from golden.digests import agree, recorded_form
+from watch import python
 
 EXPECTED = LIBRARY.recorded()
 
@@ -17,6 +18,14 @@ def test_every_case_is_recorded_with_its_machine():
 @pytest.mark.parametrize("name", LIBRARY.cases)
 def test_what_is_computed_is_as_recorded(name):
     assert not LIBRARY.differences(name, EXPECTED[name]["computed"])
+
+
+@pytest.mark.slow
+def test_plain_python_computes_the_same():
+    """Every state, action, reward, weight and factor, without compilation."""
+    python(
+        "from golden import LIBRARY; assert not LIBRARY.main([])", NUMBA_DISABLE_JIT="1", PYTHONWARNINGS="ignore"
+    )
 
 
 def test_summaries_allow_for_rounding_alone():
