@@ -71,7 +71,7 @@ def without_typing(tree):
 
 
 def imported(tree):
-    """The dotted names, of modules or of things in them, that a file imports of our packages, also in functions."""
+    """The dotted names, of modules or of things in them, that a file imports of our packages."""
     for node in without_typing(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
