@@ -162,14 +162,14 @@ def assert_says(message, pattern):
 class Endless(gymnasium.Env):
     """Never ends by itself."""
 
-    observation_space, action_space = Discrete(3), Discrete(2)
+    observation_space, action_space = Box(0, 3, (1,), np.float64), Discrete(2)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        return 0, {}
+        return np.zeros(1), {}
 
     def step(self, action):
-        return int(self.np_random.integers(3)), float(action), False, False, {}
+        return self.np_random.uniform(0, 3, 1), float(action), False, False, {}
 
 
 def test_an_episode_without_end_is_warned_of(monkeypatch):

@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Dict, Discrete, Sequence
 
 import rlsvi
 from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, NoProgressWarning, agent_for, bases
-from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory
+from rlsvi.agents.practice.history import END, EpisodeHistory
 from rlsvi.agents.practice.learner import BoundedLearner, has_diverged, targets, usual_reward, values_of
 from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.bases.layout import layout_of, scaled
@@ -30,31 +30,23 @@ class Walk(gymnasium.Env):
         self.observation_space = {
             "vector": Box(-np.inf, np.inf, (1,), np.float64),
             "bounded": Box(-20.0, 4.0, (1,), np.float64),
-            "number": Discrete(30, start=-20),
             "dict": Dict({"x": Box(-np.inf, np.inf, (1,), np.float64), "odd": Discrete(2)}),
             "sequence": Sequence(Discrete(2)),
         }[kind]
 
     def _observe(self):
-        if self.kind == "number":
-            return round(self.x)
         x = np.array([self.x])
         return {"x": x, "odd": self.t % 2} if self.kind == "dict" else x
-
-    def _info(self):
-        return {"action_mask": np.array([self.x > -2, True])} if self.kind == "number" else {}
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.x, self.t = 0.0, 0
-        return self._observe(), self._info()
+        return self._observe(), {}
 
     def step(self, action):
-        noise = self.np_random.integers(2) if self.kind == "number" else self.np_random.normal(0, 0.3)
+        noise = self.np_random.normal(0, 0.3)
         self.x, self.t = float(self.x + (1 if action == 2 else -1) * (1 + noise) / 2), self.t + 1
-        if self.kind == "number":
-            self.x = float(round(self.x))
-        return self._observe(), -1.0 + 0.1 * action, self.x >= 3, self.t >= 12, self._info()
+        return self._observe(), -1.0 + 0.1 * action, self.x >= 3, self.t >= 12, {}
 
 
 def agent(**changes):
@@ -209,74 +201,18 @@ def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, alike, trac
         assert np.allclose(found.theta, expected, rtol=1e-8, atol=1e-8)
 
 
-def test_a_table_is_the_posterior_of_every_cell():
-    env, options = Recorded(Walk("number")), {"sigma": 0.5, "lam": 2.0, "gamma": 0.8}
-    ours = BoundedRLSVI(seed=1, regressions=400, tolerance=1e-13, **options).learn(env, episodes=30)
-    x, gamma, ridge = -1, 0.8, 2.0 * 0.5**2
-    Q = {}
-    for _ in range(300):
-        sums, counts = {}, {}
-        for s, a, r, y in env.rows:
-            best = 0.0
-            if y is not None:
-                best = max(Q.get((y, a2), 0.0) for a2 in ((0, 1) if y > -2 else (1,)))
-            sums[s, a] = sums.get((s, a), 0.0) + r + gamma * best
-            counts[s, a] = counts.get((s, a), 0) + 1
-        Q = {key: sums[key] / (ridge + counts[key]) for key in sums}
-    theta = ours._plan(mean=True).theta
-    history = ours._learner.history
-    for (s, a), q in Q.items():
-        assert theta[a, history.find(np.array([s + 20.0]))] == pytest.approx(q, abs=1e-9)
-    assert x + 20 in history.x
-    assert len(history.transitions.row) < len(env.rows)
-    assert history.transitions.times.sum() == len(env.rows)
-    assert ours.predict(-2, deterministic=True)[0] == 2  # the only legal action, known from learning
-
-
-@pytest.mark.parametrize(("mean", "sigma"), [(None, InverseGamma(2.0, 3.0)), (-1.5, 0.4)])
-def test_the_prior_of_a_table_is_what_the_cells_tried_speak_for(mean, sigma):
-    ours = BoundedRLSVI(seed=1, sigma=sigma, prior_mean=mean, gamma=0.8).learn(
-        env := Recorded(Walk("number")), episodes=9
-    )
-    history, Q = ours._learner.history, ours._learner._values()
-    targets = {}
-    for s, a, r, y in env.rows:
-        best = 0.0
-        if y is not None:
-            q = Q[history.find(np.array([y + 20.0]))]
-            best = np.clip(max(q if y > -2 else q[1:]), -4.5, 1.0)
-        targets.setdefault((s, a), []).append(r + 0.8 * best)
-    v = [np.mean(of_cell) for of_cell in targets.values()]
-    level = np.mean(v) if mean is None else mean
-    noise = 0.4**2
-    if mean is None:
-        misfit = sum(((np.array(of_cell) - np.mean(of_cell)) ** 2).sum() for of_cell in targets.values())
-        noise = (3.0 + misfit / 2) / (2.0 + len(env.rows) / 2)
-    unit = 1.0  # the rewards are smaller
-    model = ours._learner._model(Q)
-    assert np.allclose(model.mean, level)
-    assert model.ridge == pytest.approx(noise / ((unit**2 + ((np.array(v) - level) ** 2).sum()) / (1 + len(v))))
-    given = BoundedRLSVI(seed=1, lam=0.1).learn(Walk("number"), episodes=1)
-    assert given._learner.planning.by_evidence is False
-
-
-@pytest.mark.parametrize("kind", ["vector", "number"])
-def test_rewards_may_come_in_any_larger_unit(kind):
+def test_rewards_may_come_in_any_unit():
     """With powers of 2 as the unit not even rounding differs: the same episodes, and values in that unit."""
-    few = {} if kind == "number" else {"basis": bases.Fourier(order=3)}
 
     def learned(unit):
-        env = Recorded(gymnasium.wrappers.TransformReward(Walk(kind), lambda r: r * unit))
-        return BoundedRLSVI(seed=5, **few).learn(env, episodes=8), [a for _, a, _, _ in env.rows]
+        env = Recorded(gymnasium.wrappers.TransformReward(Walk(), lambda r: r * unit))
+        ours = BoundedRLSVI(seed=5, basis=bases.Fourier(order=3)).learn(env, episodes=8)
+        return ours, [a for _, a, _, _ in env.rows]
 
-    (plain, actions), (large, same), (small, again) = learned(2.0), learned(2.0**21), learned(2.0**-20)
-    assert actions == same
+    (plain, actions), (large, same), (_, again) = learned(2.0), learned(2.0**21), learned(2.0**-20)
+    assert actions == same == again
     assert np.allclose(plain._learner.theta * 2.0**20, large._learner.theta, rtol=1e-9)
     assert usual_reward(plain._learner.history) * 2.0**20 == pytest.approx(usual_reward(large._learner.history))
-    if kind == "number":
-        assert usual_reward(small._learner.history) == 1  # small costs say nothing of a prize
-    else:
-        assert actions == again
 
 
 def test_values_that_diverge_are_noticed_told_and_recovered_from():
@@ -305,19 +241,17 @@ def test_values_that_diverge_are_noticed_told_and_recovered_from():
     ],
 )
 def test_nothing_diverges_where_all_rewards_are_0_so_far(changes):
-    env = gymnasium.wrappers.TransformReward(Walk("number"), lambda r: 0.0)
+    env = gymnasium.wrappers.TransformReward(Walk(), lambda r: 0.0)
     assert BoundedRLSVI(seed=0, **changes).learn(env, episodes=5).recoveries == 0
 
 
 class Lock(gymnasium.Env):
     """In each of ten states one action leads on, all others back to the start; only the end is worth anything."""
 
-    def __init__(self, kind):
-        self.action_space, self.kind = Discrete(2), kind
-        self.observation_space = Discrete(10) if kind == "number" else Box(0.0, 9.0, (1,), np.float64)
+    action_space, observation_space = Discrete(2), Box(0.0, 9.0, (1,), np.float64)
 
     def _observe(self):
-        return self.at if self.kind == "number" else np.array([float(self.at)])
+        return np.array([float(self.at)])
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -330,19 +264,11 @@ class Lock(gymnasium.Env):
         return self._observe(), float(over), over, self.t >= 15, {}
 
 
-def test_a_prize_is_found_behind_small_costs():
-    """DeepSea of size 10: random play finds the prize once in a thousand episodes."""
-    rlsvi.envs.register()
-    ours = BoundedRLSVI(seed=0).learn(env := gymnasium.make("rlsvi/DeepSea-v0", size=10), episodes=150)
-    assert rlsvi.evaluate(ours, env, episodes=1).mean == pytest.approx(0.99)
-
-
-@pytest.mark.parametrize("kind", ["number", "vector"])
-def test_a_lock_is_opened_though_nothing_is_earned_before(kind):
+def test_a_lock_is_opened_though_nothing_is_earned_before():
     """Random play opens it about once in 150 episodes, greedy play of what is known so far never."""
     for seed in range(3):
-        ours = BoundedRLSVI(seed=seed).learn(Lock(kind), episodes=60)
-        assert rlsvi.evaluate(ours, Lock(kind), episodes=3).mean == 1
+        ours = BoundedRLSVI(seed=seed).learn(Lock(), episodes=60)
+        assert rlsvi.evaluate(ours, Lock(), episodes=3).mean == 1
 
 
 def test_values_that_diverge_whatever_the_ridge_are_an_error_and_change_nothing(monkeypatch):
@@ -375,22 +301,6 @@ def test_sweeps_stop_when_converged_and_at_the_cap():
 
 
 # ---- memory -----------------------------------------------------------------------------------------------
-
-
-def test_what_repeats_is_counted():
-    history, legal = CountedHistory(1, 2), np.array([True, False])
-    for i in range(200):
-        row = history.row(np.array([i % 3.0]), legal)
-        assert row == i % 3
-        history.add(row, 0, 1.0, END)
-    assert history.x.ravel().tolist() == [0.0, 1.0, 2.0]
-    assert history.transitions.times.tolist() == [67.0, 67.0, 66.0]
-    history.row(np.array([0.0]), ~legal)
-    assert history.legal.tolist() == [[True, True], [True, False], [True, False]]
-    for i in range(500):
-        history.add(history.row(np.array([10.0 + i]), legal), 0, 1.0, 0)
-    assert history.x[-1, 0] == 509
-    assert len(history.transitions.row) == 503
 
 
 def test_steps_are_kept_in_order_and_only_the_most_recent_if_asked():
@@ -578,7 +488,7 @@ def test_waves_follow_the_spread_of_the_data_and_a_length_that_predicts():
 
 def test_long_episodes_are_learned_from_before_they_end():
     one, many = (agent(update_every=n).learn(Walk(), episodes=2) for n in (None, 4))
-    assert many.steps == many._learner.history.transitions.times.sum()
+    assert many.steps == len(many._learner.history.transitions.row)
     assert many._learner.theta is not None
     assert not np.array_equal(one._streams, many._streams)  # it drew anew within an episode
 
@@ -586,7 +496,7 @@ def test_long_episodes_are_learned_from_before_they_end():
 # ---- verbs ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["vector", "number", "dict", "waves"])
+@pytest.mark.parametrize("kind", ["vector", "dict", "waves"])
 def test_saving_in_between_changes_nothing(tmp_path, kind):
     waves = {"basis": bases.Waves(features=70), "memory": 40} if kind == "waves" else {}
     kind = "vector" if kind == "waves" else kind
@@ -655,6 +565,17 @@ def test_predict_draws_once_an_episode():
     ours.predict(np.zeros(1))
     (anew,) = ours._drawn.values()
     assert anew is not drawn
+
+
+@pytest.mark.parametrize(
+    ("basis", "make"), [(None, "FrozenLake-v1"), (None, "Blackjack-v1"), (bases.Tabular(), "FrozenLake-v1")]
+)
+def test_what_a_table_learns_is_refused_with_a_remedy(basis, make):
+    env = gymnasium.make(make)
+    log = rlsvi.record(env, None, 3, seed=0)
+    for learn in (lambda it: it.learn(env, 1), lambda it: it.fit(log, env), lambda it: it.fit(log, env, chunk=9)):
+        with pytest.raises(ValueError, match=r"use rlsvi.DiscountedPSRL\(\) or rlsvi.agent_for\(env\)"):
+            learn(BoundedRLSVI(basis=basis))
 
 
 def test_what_cannot_be_served_is_said_with_a_remedy():

@@ -332,7 +332,7 @@ def test_a_resumed_run_keeps_the_better_one(tmp_path):
 
 def test_a_file_of_another_agent_is_not_replaced(tmp_path):
     best, found = tmp_path / "best", agent().learn(lake(), episodes=1)
-    rlsvi.BoundedRLSVI(seed=0).learn(lake(), episodes=1).save(best)
+    rlsvi.StationaryRLSVI(seed=0).learn(lake(), episodes=1).save(best)
     with pytest.raises(ValueError, match="another kind of agent"):
         found.learn(lake(), episodes=1, evaluate_every=1, keep_best=best)
     best.write_bytes(b"nothing")

@@ -148,7 +148,6 @@ def test_agents_without_a_compiled_loop_compete():
     assert np.array_equal(runs.total_return("instance"), runs.total_return("function"))
     assert chosen.episodes == 0
     agents = {
-        "bounded": rlsvi.BoundedRLSVI(),
         "model": rlsvi.DiscountedPSRL(),
         "stationary": rlsvi.StationaryRLSVI(),
         "continual": rlsvi.ContinualRLSVI(gamma=0.9),  # which learns for a number of steps

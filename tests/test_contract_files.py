@@ -286,9 +286,7 @@ HOSTILE_BASES = [
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE_BASES)))
-@pytest.mark.parametrize(
-    "name", ["TableOrFeatures-table", "TableOrFeatures-vector", "BoundedRLSVI-table", "BoundedRLSVI-vector"]
-)
+@pytest.mark.parametrize("name", ["TableOrFeatures-table", "TableOrFeatures-vector", "BoundedRLSVI-vector"])
 def test_a_file_with_a_hostile_layout_of_observations_is_refused(name, number, tmp_path):
     """It raised AttributeError or TypeError at the first prediction, or when learning went on."""
     case, path = BY_NAME[name], tmp_path / "agent.rlsvi"
@@ -303,7 +301,6 @@ def test_a_file_with_a_hostile_layout_of_observations_is_refused(name, number, t
 @pytest.mark.parametrize(
     ("name", "entry"),
     [
-        ("BoundedRLSVI-table", "history.reward"),
         ("BoundedRLSVI-vector", "history.reward"),
         ("BoundedRLSVI-vector", "history.x"),
         ("TableOrFeatures-vector", "record.reward"),

@@ -25,6 +25,7 @@ from rlsvi.core.regression import InverseGamma
 from rlsvi.envs.description import Made
 
 PAGE = "docs/interoperability.md"
+COUNTED = "number", "grid"  # observations that a table learns
 
 
 class Corridor(gym.Env):
@@ -65,7 +66,8 @@ class Corridor(gym.Env):
 
 def taught(kind="box", episodes=6, **arguments):
     env = Corridor(kind)
-    return rlsvi.BoundedRLSVI(seed=1, **arguments).learn(env, episodes=episodes), env
+    kind = rlsvi.DiscountedPSRL if kind in COUNTED else rlsvi.BoundedRLSVI
+    return kind(seed=1, **arguments).learn(env, episodes=episodes), env
 
 
 def seen(env, count):
@@ -110,7 +112,7 @@ def test_a_batch_gives_the_actions_of_its_rows(kind):
 @pytest.mark.parametrize("kind", ["box", "number", "grid", "dict", "tuple", "function"])
 def test_arrays_of_size_one_go_with_a_single_observation(kind):
     function = rlsvi.bases.StateFeatures(lambda x: np.array([1.0, x[0]])) if kind == "function" else None
-    agent, env = taught("box" if kind == "function" else kind, basis=function)
+    agent, env = taught("box", basis=function) if kind == "function" else taught(kind)
     observation, on, anew = seen(env, 1)[0], np.array([False]), np.array([True])
     action, state = agent.predict(observation, None, anew, deterministic=True)
     assert (action, state) == agent.predict(observation, deterministic=True)
@@ -123,9 +125,9 @@ def test_arrays_of_size_one_go_with_a_single_observation(kind):
 
 
 def test_each_environment_of_a_batch_plays_on_a_sample_of_its_own():
-    env = Corridor("number")
+    env = Corridor()
     agent = rlsvi.BoundedRLSVI(seed=0, sigma=3.0, lam=0.01).learn(env, episodes=1)
-    places = np.full(40, 0)
+    places = np.zeros((40, 1))
     first, state = agent.predict(places, None, np.ones(40, dtype=bool))
     again, state = agent.predict(places, state, np.zeros(40, dtype=bool))
     assert set(first.tolist()) == {3, 4}  # 40 samples that all agree would be 2^-39
@@ -323,7 +325,8 @@ def test_an_exported_policy_acts_the_same_with_numpy_alone(tmp_path):
     for kind in ("box", "number", "grid", "dict", "tuple", "many"):
         agent, env = taught(kind, episodes=4)
         mean = agent._plan(mean=True)
-        agent._mean = mean._replace(theta=rng.normal(size=mean.theta.shape))  # a policy of many turns
+        if kind not in COUNTED:  # a policy of many turns
+            agent._mean = mean._replace(theta=rng.normal(size=mean.theta.shape))
         agent.export(tmp_path / f"{kind}.npz")
         observations = seen(env, 60)
         cases[kind] = [[plain(o)] for o in observations]
@@ -354,7 +357,7 @@ def test_an_exported_policy_acts_the_same_with_numpy_alone(tmp_path):
     agent.export(tmp_path / "sea.npz")
     cases["sea"] = [[s, h] for h in range(4) for s in range(16)]
     expected["sea"] = [agent.predict(s, h, deterministic=True)[0] for s, h in cases["sea"]]
-    assert min(len(set(np.asarray(v).tolist())) for v in expected.values()) == 2
+    assert min(len({*np.asarray(v).tolist()}) for kind, v in expected.items() if kind not in COUNTED) == 2
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     (tmp_path / "alone.py").write_text(blocks(PAGE)[0] + ALONE)
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -369,7 +372,7 @@ def test_an_exported_policy_acts_the_same_with_numpy_alone(tmp_path):
 def test_what_cannot_be_exported_is_refused(tmp_path):
     for basis in (rlsvi.bases.Tiles(), rlsvi.bases.StateFeatures(lambda x: np.ones(2))):
         agent, _ = taught(basis=basis, episodes=1)
-        with pytest.raises(ValueError, match=r"only a table, bases\.Fourier\(\), "):
+        with pytest.raises(ValueError, match=r"only bases\.Fourier\(\), "):
             agent.export(tmp_path / "policy.npz")
     with pytest.raises(RuntimeError, match="learned nothing"):
         rlsvi.BoundedRLSVI().export(tmp_path / "policy.npz")
@@ -383,10 +386,8 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
 
 
 def test_a_long_history_can_be_loaded(tmp_path):
-    env = gym.make("FrozenLake-v1")
-    agent = rlsvi.BoundedRLSVI(seed=0).learn(env, episodes=40)
+    agent = rlsvi.BoundedRLSVI(seed=0).learn(Corridor(), episodes=20)
     assert len(agent._learner.history.transitions.row) > 64  # the room at first
-    assert agent._learner.history.transitions.times.max() > 1
     agent.save(tmp_path / "agent")
     again = rlsvi.load(tmp_path / "agent")
     for mine, theirs in zip(agent._learner.history.transitions, again._learner.history.transitions, strict=True):

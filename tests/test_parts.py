@@ -400,7 +400,6 @@ def test_what_cannot_be_learned_is_refused_before_the_first_step():
     env = Match()
     for agent, message in (
         (rlsvi.BoundedRLSVI(repeat=4), "leave out repeat="),
-        (rlsvi.BoundedRLSVI(basis=rlsvi.bases.Tabular()), "leave out repeat="),
         (rlsvi.TableOrFeatures(), r"2048 combinations, .*at most 1000: .*agent_for.*Discretized"),
         (rlsvi.DiscountedPSRL(), "2048 combinations"),
         (rlsvi.RLSVI(horizon=10), "2048 combinations"),

@@ -380,7 +380,7 @@ def test_arguments(log, tmp_path):
     refuses(log, "leave out repeat= and memory=", tmp_path, make=lambda: agent(repeat=4))
     refuses(log, "leave out repeat= and memory=", tmp_path, make=lambda: agent(memory=40))
     table = rlsvi.record(numbered(), None, 12, seed=4)
-    refuses(table, "chunk= is for features", tmp_path, make=rlsvi.BoundedRLSVI, env=numbered)
+    refuses(table, "use rlsvi.DiscountedPSRL", tmp_path, make=rlsvi.BoundedRLSVI, env=numbered)
     own = lambda: agent(basis=bases.StateFeatures(lambda x: np.ones(2)))  # noqa: E731
     refuses(log, "chunk= is for features", tmp_path, make=own)
     other = rlsvi.envs.Spaces(Box(-1, 1, (3,)), Discrete(3))

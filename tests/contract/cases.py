@@ -144,7 +144,6 @@ SPECIAL = [
     Case("StationaryRLSVI", "table", {"memory": 6}, fused=False),
     _vector("StationaryRLSVI", memory=6),
     Case("StationaryLSVI", "table", {"explore": SCHEDULE}, fused=False),
-    Case("BoundedRLSVI", "table", {"update_every": 1}, fused=False),
     Case("BoundedRLSVI", "vector", {"basis": bases.Polynomial(degree=1)}, fused=False),
     Case("DiscountedPSRL", "vector", {"gamma": 0.9}, fused=False),
     Case("TableOrFeatures", "vector", {"gamma": 0.9}, fused=False),
@@ -179,6 +178,7 @@ def _usual(agent):
 
 
 _made = {case.name for case in SPECIAL}
+_made.add("BoundedRLSVI-table")  # it learns with features only
 CASES = SPECIAL + [_usual(agent) for agent in exported_agents() if f"{agent}-table" not in _made]
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
 FUSED = [case.name for case in CASES if case.fused]

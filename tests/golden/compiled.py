@@ -176,8 +176,6 @@ COMPILED |= {
     "rlsvi-short-horizon": learned(partial(RLSVI, horizon=4), NUMBERED, steps=30),
     "gradient-masked": learned(partial(GRADIENT, horizon=9), NUMBERED, episodes=8),
     "gradient-any": learned(partial(GRADIENT, horizon=9, basis=ANY), MEASURED, episodes=8),
-    "bounded-table": learned(partial(Bounded, gamma=0.9, update_every=3), NUMBERED, episodes=8),
-    "bounded-lake": learned(partial(Bounded), partial(gymnasium.make, "FrozenLake-v1"), episodes=8),
     "bounded-cart": learned(partial(Bounded, basis=bases.Fourier(features=30)), CART, episodes=4),
     "bounded-often": learned(
         partial(Bounded, basis=bases.Fourier(order=1), update_every=7, sigma=0.5, lam=1.0), MEASURED, episodes=6

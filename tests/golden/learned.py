@@ -25,7 +25,7 @@ def weights_of(agent):
         return kept | {name: plan.theta for name, plan in plans.items()}
     if isinstance(agent, rlsvi.BoundedRLSVI):
         kept = {"theta": learner.theta, "Q": learner._values(), "sums": learner.regression.sums}
-        transitions = tuple(np.asarray(column) for column in learner.history.transitions)
+        transitions = (*learner.history.transitions, np.ones(len(learner.history.last)))  # each happened once
         kept |= {"observations": np.asarray(learner.history.x), "transitions": transitions}
         return kept | {name: plan.theta for name, plan in plans.items()}
     if isinstance(agent, rlsvi.StationaryRLSVI | rlsvi.StationaryLSVI):

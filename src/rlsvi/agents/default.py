@@ -15,7 +15,7 @@ from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.bases.layout import TableOnlyError, layout_of
-from rlsvi.bases.observed import MOST_NUMBERS
+from rlsvi.bases.observed import MOST_NUMBERS, is_table
 from rlsvi.core.checks import instead
 from rlsvi.envs.actions import Parts, choices_of
 from rlsvi.envs.description import Made
@@ -80,7 +80,8 @@ def _choice(env: Env[Any, Any], **arguments: Any) -> Default:
     if numbered or isinstance(space, spaces.Text):
         return DiscountedPSRL(**arguments)
     try:
-        preflight(BoundedRLSVI(), env)  # the agent may continue with features
+        if not is_table(layout_of(space)):
+            preflight(BoundedRLSVI(), env)  # the agent may continue with features
     except TableOnlyError as error:
         warnings.warn(
             "this agent learns with a table only, and nothing from observations that never recur. Features "

@@ -230,7 +230,7 @@ def export(agent: Any, path: str | os.PathLike[str]) -> None:
     else:
         raise ValueError(
             f"{type(agent).__name__} can be exported where observations are numbered (Discrete), BoundedRLSVI "
-            "also with a table or with most bases of measured numbers, such as bases.Fourier(): save the agent "
+            "with most bases of measured numbers, such as bases.Fourier(): save the agent "
             "instead, and load it by rlsvi.load"
         )
     whole = {"layout": json.dumps(layout.tree), "counts": np.array(layout.counts, dtype=np.int64), **arrays}

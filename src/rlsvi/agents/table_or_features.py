@@ -45,6 +45,7 @@ from rlsvi.agents.practice.learner import REPEAT, PracticeAgent
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
+from rlsvi.bases.observed import is_table
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import LARGEST_NUMBER
 from rlsvi.core.compile import Bools, Floats, Longs, Words
@@ -205,8 +206,7 @@ class TableOrFeatures(PracticeAgent):
     def new_learner(self, task: Task, example: Any) -> "ChoosingLearner":
         """Return a learner without experience, which begins with a table."""
         active: Any = self.inner(True, task).new_learner(task, example)
-        features: Any = self.inner(False, task)
-        if features._lookup(task).table:
+        if is_table(self.layout):
             return ChoosingLearner(self, task, active, True, None, Judgement(FEW_VALUES))
         return ChoosingLearner(self, task, active, True, Record.empty(), Judgement())
 
@@ -216,7 +216,8 @@ class TableOrFeatures(PracticeAgent):
             raise ArchiveError("is damaged: it does not say what observations are")
         table = bool(file.take("table", (1,), np.bool_)[0])
         active: Any = self.inner(table, task).restored_learner(task, file)
-        record = Record.read(file, self.layout, task.actions, table) if "record.x" in file else None
+        kept = "record.x" in file and not is_table(self.layout)
+        record = Record.read(file, self.layout, task.actions, table) if kept else None
         if record is not None and (len(record.episodes), record.steps) != tuple(active.counters[:2]):
             raise ArchiveError("is damaged: its record of episodes does not fit its counters")
         return ChoosingLearner(self, task, active, table, record, Judgement.read(file))
@@ -341,8 +342,6 @@ class ChoosingLearner:
         x, action, held, b = np.array([record.x[i] for i in row[chosen]]), action[chosen], held[chosen], b[chosen]
         features: Any = self.agent.inner(False, self.task)
         lookup, ridge, alike = features._lookup(self.task), features._planning.noise[0], features._planning.alike
-        if lookup.table:
-            return rms(table[chosen], b, held), rms(table[chosen], b, held)
         sample = Sample(x, action, episode, b)
         past = sample.of(~held)
         lookup.follow(past.x)

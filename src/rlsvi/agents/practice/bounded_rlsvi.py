@@ -25,12 +25,10 @@ from rlsvi.agents.no_progress import (
     UNSETTLED,
     avoids_costs,
     is_checked,
-    is_explored,
     is_no_wider,
     lack_of_progress,
 )
 from rlsvi.agents.practice.chunks import LogLearner
-from rlsvi.agents.practice.history import EpisodeHistory
 from rlsvi.agents.practice.learner import (
     FEW_SWEEPS,
     RECOVERIES,
@@ -57,7 +55,7 @@ from rlsvi.offline.stream import CHUNK, Stream, all_chunks
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
 UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
-RIDGE = 0.1  # for features
+RIDGE = 0.1
 REMEDY = (
     "try repeat=1 or 4, larger gamma= or trace=, or another basis=, such as bases.Waves(features=1000) or "
     "features of your own"
@@ -66,7 +64,10 @@ PARTS_REMEDY = (
     "try another gamma= or a larger trace=, or another basis=, such as bases.Waves(features=50); effects of parts "
     "that depend on each other need combinations, as rlsvi.envs.Discretized(env, choices=[..]) lists them"
 )
-TABLE_REMEDY = "try another gamma= or sigma=, or rlsvi.DiscountedPSRL()"
+TABLE = (
+    "BoundedRLSVI learns with features, and observations that are counted are learned by a table: use "
+    "rlsvi.DiscountedPSRL() or rlsvi.agent_for(env), or give a basis, such as bases.StateFeatures(function)"
+)
 CUT_OFF = 0.5  # part of values above their upper bound that `diagnose` speaks of
 LONG_HOLD = 8  # steps to hold an action for, if the agent does nothing
 MOST_SHOWN = 8  # measured numbers whose ranges `diagnose` shows
@@ -75,50 +76,47 @@ MOST_FOURIER = 4  # measured numbers up to which all Fourier products of order 3
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class BoundedRLSVI(PracticeAgent):
-    """Randomized least-squares value iteration with defaults that work, for features above all.
+    """Randomized least-squares value iteration on features, with defaults that work.
 
-    The agent learns from all its experience. With a table, repeated transitions are counted; with features, steps
-    are kept in their order. Measured observations are scaled by their observed range, or with waves and
-    pictures by their mean and spread whenever the data have doubled. All features are then recomputed from the
-    observations, so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it). Up
-    to 5,000 steps every episode has a new plan; later one is made when the data have grown by a twentieth, so that
-    the time of learning is about proportional to the steps. Large matrix products use all cores, or as many as the
-    environment variable OMP_NUM_THREADS says; the bits do not depend on their number. If recent episodes earn no
-    more than the first ones, a NoProgressWarning says so. docs/practice-evidence.md has the evidence.
+    The agent learns from all its experience, whose steps are kept in their order. Measured observations are scaled
+    by their observed range, or with waves and pictures by their mean and spread whenever the data have doubled.
+    All features are then recomputed from the observations, so that the posterior is exact (`rescalings` counts
+    this, and the logger "rlsvi" reports it). Up to 5,000 steps every episode has a new plan; later one is made
+    when the data have grown by a twentieth, so that the time of learning is about proportional to the steps. Large
+    matrix products use all cores, or as many as the environment variable OMP_NUM_THREADS says; the bits do not
+    depend on their number. If recent episodes earn no more than the first ones, a NoProgressWarning says so.
+    docs/practice-evidence.md has the evidence.
 
     Where MultiDiscrete or MultiBinary actions have more than 1,000 combinations, the value of an action is a sum
-    of values of its parts, learned jointly with features, never with a table (parts.py). An effect that depends on
+    of values of its parts, learned jointly (parts.py). An effect that depends on
     several parts together is then learned only on average.
 
     Parameters
     ----------
     lam
-        The ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). If None, 0.1 with
-        features; with a table, the value that the cells tried so far support best.
+        The ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). If None, 0.1.
     sigma
         Standard deviation of the noise of a target, or InverseGamma(shape, scale), a prior over its square. If
-        None, InverseGamma(1, u^2), where u is the usual size of a reward, and with a table at least 1.
+        None, InverseGamma(1, u^2), where u is the usual size of a reward.
     gamma
         Discount per decision, in [0, 1].
     basis
         bases.Fourier(), PixelPairs(..), Polynomial(), Radial(), Tiles() or Waves() for the measured part;
-        bases.of(env, ..) to specify bounds as well; or any basis with one block per action. If None, a table for
-        at most 10,000 discrete observations; otherwise Radial() for one or two numbers, Fourier() for three or
-        four, PixelPairs() for pictures (a Box of two or three dimensions whose numbers all have the same finite
-        bounds), and Waves() for all others, whose length scale and number follow the data. Numbers that do not
-        help to predict are then left out and do not count; `relevant` tells which are not. A basis that is given
-        is used as it is, for all numbers. With parts, all numbers count, and waves are as few as plans need to be
-        quick.
+        bases.of(env, ..) to specify bounds as well; or any basis with one block per action. If None, Radial() for
+        one or two numbers, Fourier() for three or four, PixelPairs() for pictures (a Box of two or three
+        dimensions whose numbers all have the same finite bounds), and Waves() for all others, whose length scale
+        and number follow the data. Numbers that do not help to predict are then left out and do not count;
+        `relevant` tells which are not. A basis that is given is used as it is, for all numbers. With parts, all
+        numbers count, and waves are as few as plans need to be quick.
     alike
         Prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in a
-        state carries over to the others. Ignored with a table. With parts, that of actions that have none in
+        state carries over to the others. With parts, that of actions that have none in
         common.
     bounds
-        The interval that the values behind targets are clipped to. "attainable": with features, the returns
-        observed from any step on, a tenth of their span more, and at least one usual reward more; with a table,
-        [r_min / (1 - gamma), r_max / (1 - gamma)] for the rewards seen and one usual reward. Or two numbers, or
-        None. Without bounds, as in the paper, values of features can diverge. Values that do raise
-        DivergenceWarning and are planned again with ten times the ridge (`recoveries` counts this).
+        The interval that the values behind targets are clipped to. "attainable": the returns observed from any
+        step on, a tenth of their span more, and at least one usual reward more. Or two numbers, or None. Without
+        bounds, as in the paper, values of features can diverge. Values that do raise DivergenceWarning and are
+        planned again with ten times the ridge (`recoveries` counts this).
     regressions
         Maximum number of sweeps of value iteration per episode, all with the same noise; ten times as many for the
         posterior mean. If None, 20, or 200 if they begin at the upper bound, and 200 for the mean.
@@ -130,18 +128,17 @@ class BoundedRLSVI(PracticeAgent):
         more than the next value in some plans, whose sweeps go on from the last plan, and always in others, whose
         sweeps begin at the upper bound: most plans are of the kind that has earned more lately. If None, 0.5, or
         0.8 with waves if actions are not held for several steps, since lambda is per decision, or 0.25 with parts
-        of actions. Ignored with a table, which uses 0.
+        of actions.
     memory
-        The number of most recent steps to keep, with features; up to a quarter more before older ones are dropped.
-        If None, all.
+        The number of most recent steps to keep; up to a quarter more before older ones are dropped. If None, all.
     repeat
         For how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
-        steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (learner.py) and
-        there are features, otherwise 1. `held` tells. With parts it is always 1.
+        steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (learner.py),
+        otherwise 1. `held` tells. With parts it is always 1.
     update_every
         Number of steps after which to learn and plan within an episode. If None, only at its end.
     prior_mean
-        Prior mean of the weights. If None, 0, or with a table and no `lam`, the mean of the cells tried.
+        Prior mean of the weights. If None, 0.
     seed
         Determines all randomness, including the environment's.
 
@@ -171,20 +168,19 @@ class BoundedRLSVI(PracticeAgent):
     _broken = staticmethod(diverged)
     needs_horizon = False
     _takes_parts = True
-    _remedy = ""  # what to try if there is no progress, with features, instead of its own words
+    _remedy = ""  # what to try if there is no progress, instead of its own words
 
     def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         noise = noise_of(RIDGE if self.lam is None else self.lam, UNKNOWN if self.sigma is None else self.sigma)
-        mean = self.prior_mean
+        mean = 0.0 if self.prior_mean is None else self.prior_mean
         self._planning = Planning(
             noise=(*noise, in_unit_interval("gamma", self.gamma, closed=True)),
             bounds=_bounds(self.bounds),
             most=None if self.regressions is None else whole("regressions", self.regressions, 1, 10**5),
             tolerance=in_unit_interval("tolerance", self.tolerance),
-            mean=None if mean is None else float(shaped("prior_mean", finite("prior_mean", mean), ())),
+            mean=float(shaped("prior_mean", finite("prior_mean", mean), ())),
             alike=in_unit_interval("alike", self.alike),
-            by_evidence=self.lam is None,
             in_usual_rewards=self.sigma is None,
             trace=None if self.trace is None else in_unit_interval("trace", self.trace, closed=True),
             repeat=None if self.repeat is None else whole("repeat", self.repeat, 1, 2**16),
@@ -235,10 +231,10 @@ class BoundedRLSVI(PracticeAgent):
     def _check_task(self, task: Task) -> None:
         """Raise an error if agents of this kind cannot learn the task."""
         super()._check_task(task)
-        if task.parts and (self.repeat not in (None, 1) or isinstance(self.basis, Tabular)):
+        if task.parts and self.repeat not in (None, 1):
             raise ValueError(
-                f"where the value of an action is a sum over {len(task.parts)} parts, actions are not held and "
-                "there is no table: leave out repeat=, and basis=bases.Tabular()"
+                f"where the value of an action is a sum over {len(task.parts)} parts, actions are not held: leave "
+                "out repeat="
             )
 
     def _choose(self, Q: Floats, legal: Bools, rule: int = 0, parameter: float = 0.0, stream: Any = None) -> Any:
@@ -306,7 +302,7 @@ class BoundedRLSVI(PracticeAgent):
         if not is_checked(episodes):
             return
         steps, explored, wrong = history.transitions, self._search_has_ended, ""
-        if isinstance(history, EpisodeHistory) and len(returns := history.returns()) == episodes:
+        if len(returns := history.returns()) == episodes:
             wrong = lack_of_progress(returns[:FIRST_EPISODES], returns[-(episodes // 4) :], episodes, explored)
             if avoids_costs(returns) and steps.reward.max() <= 0:
                 wrong = (
@@ -322,8 +318,6 @@ class BoundedRLSVI(PracticeAgent):
     def _search_has_ended(self) -> bool:
         """Whether exploration finds nothing new any more; not known once episodes were dropped."""
         history, episodes = self._learner.history, self.episodes
-        if not isinstance(history, EpisodeHistory):
-            return is_explored(history.transitions.times, episodes)
         if len(history.returns()) < episodes:
             return False
         later = np.flatnonzero(history.last)[episodes // 2 - 1] + 1  # the first step of the later half
@@ -331,8 +325,6 @@ class BoundedRLSVI(PracticeAgent):
 
     def _what_to_try(self) -> str:
         """Return what to try if there is no progress."""
-        if self._learner is not None and self._learner.lookup.table:
-            return TABLE_REMEDY
         if self._learner is not None and self._learner.unsettled >= UNSETTLED:
             more = 5 * (self.regressions or FEW_SWEEPS)
             return f"try more sweeps, rlsvi.BoundedRLSVI(regressions={more}), a smaller gamma=, or a larger lam="
@@ -350,8 +342,6 @@ class BoundedRLSVI(PracticeAgent):
 
     def _how_to_find_more(self) -> str:
         """Return what to try if more can be earned than was found."""
-        if self._learner.lookup.table:
-            return TABLE_REMEDY
         return (
             "make a new agent that expects it, rlsvi.BoundedRLSVI(bounds=(lowest return, highest return)), or "
             "reward steps on the way to it"
@@ -359,11 +349,13 @@ class BoundedRLSVI(PracticeAgent):
 
     def _returns(self) -> Floats:
         """Return the returns of all episodes, or of the last ones if others are not known."""
-        history = self._learner.history if self._learner and not isinstance(self._learner, LogLearner) else None
-        return history.returns() if isinstance(history, EpisodeHistory) else super()._returns()
+        if self._learner is None or isinstance(self._learner, LogLearner):
+            return super()._returns()
+        returns: Floats = self._learner.history.returns()
+        return returns
 
     def explain(self) -> str:
-        """Return whether it learns with a table or with features, which ones, and for how long actions are held.
+        """Return which features it learns with, and for how long actions are held.
 
         Returns
         -------
@@ -371,13 +363,12 @@ class BoundedRLSVI(PracticeAgent):
             One or two sentences.
         """
         if self._learner is None:
-            return "Learning with a table or with features, which is decided by the observation space."
+            return "Learning with features, which are decided by the observation space."
         held = f"each action is held for {self.held} steps" if self.held > 1 else "each step has a new action"
         lookup = self._learner.lookup
         kept, functions = lookup.relevant, lookup.basis if lookup.functions is None else lookup.functions
         some = "" if kept.all() else f" of {kept.sum()} of {len(kept)} numbers"
-        kind = "a table" if lookup.table else f"features{some}, {short(functions)}"
-        return f"Learning with {kind}; {held}."
+        return f"Learning with features{some}, {short(functions)}; {held}."
 
     def _facts(self) -> dict[str, str]:
         """Return how a plan goes, and what the features are.
@@ -395,8 +386,6 @@ class BoundedRLSVI(PracticeAgent):
         if (unsettled := self._learner.unsettled) > 1:
             told["plan"] += f"; in learning, the last {unsettled} plans ended far from it"
         told["bounds"] = f"{100 * self._learner.above(plan):.0f}% of values lie above their upper bound"
-        if lookup.table:
-            return told | {"table": f"{len(self._learner.history.x)} observations"}
         functions = lookup.functions if lookup.functions is not None else lookup.basis
         parts = f"values of {len(lookup.task.parts)} parts of actions" if lookup.task.parts else "actions"
         features = f"{regression.dim} for each of {lookup.actions} {parts}, from {self.steps} steps"
@@ -430,7 +419,7 @@ class BoundedRLSVI(PracticeAgent):
 
     def _takes_layout(self) -> bool:
         """Whether the layout of observations comes from the environment rather than from the basis."""
-        return self.basis is None or isinstance(self.basis, Tabular) or hasattr(self.basis, "rows")
+        return self.basis is None or hasattr(self.basis, "rows")
 
     def new_learner(self, task: Task, example: Any) -> BoundedLearner:
         """Return a learner without experience; too many features are refused before the first step."""
@@ -451,20 +440,19 @@ class BoundedRLSVI(PracticeAgent):
     def _lookup(self, task: Task) -> Lookup:
         """Return the mapping from observations of the task to features."""
         given, layout = self.basis, self._problem_basis
+        if isinstance(given, Tabular) or (given is None and is_table(layout.layout) and not task.parts):
+            raise ValueError(TABLE)
         if layout is None:
-            return Lookup(given, False, task, given=True)
-        if given is None or isinstance(given, Tabular):
-            table, measured = given is not None or is_table(layout.layout), layout.layout.measured
-            table = table and not task.parts
-            if table or not measured:
-                return Lookup(layout, table, task, given=False)
-            if task.parts:
-                layout = replace(layout, basis=suited_to_parts(measured, task.parts))
-                return Lookup(layout, False, task, given=False)
-            picture = picture_in(layout.layout) if measured > MOST_FOURIER else None
-            layout = replace(layout, basis=picture or suited(measured))
-            return Lookup(layout, False, task, given=False, suited=None if picture else suited)
-        return Lookup(replace(layout, basis=given), False, task, given=False)
+            return Lookup(given, task, given=True)
+        if given is not None:
+            return Lookup(replace(layout, basis=given), task, given=False)
+        if not (measured := layout.layout.measured):
+            return Lookup(layout, task, given=False)
+        if task.parts:
+            return Lookup(replace(layout, basis=suited_to_parts(measured, task.parts)), task, given=False)
+        picture = picture_in(layout.layout) if measured > MOST_FOURIER else None
+        layout = replace(layout, basis=picture or suited(measured))
+        return Lookup(layout, task, given=False, suited=None if picture else suited)
 
 
 def suited(n: int) -> RowBasis:

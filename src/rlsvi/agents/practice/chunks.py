@@ -143,9 +143,7 @@ def returns_in(stream: "Stream", gamma: float, chosen: Longs) -> tuple[float, fl
 
 def features_of(chunk: "Chunk", lookup: Lookup) -> tuple[EpisodeHistory, FeatureRegression]:
     """Return a chunk as a history, and the features of its rows."""
-    steps = Transitions(
-        np.arange(len(chunk.action)), chunk.action, chunk.reward, chunk.next, np.ones(len(chunk.action))
-    )
+    steps = Transitions(np.arange(len(chunk.action)), chunk.action, chunk.reward, chunk.next)
     history = EpisodeHistory.of(chunk.x, chunk.legal, steps, chunk.last)
     regression = FeatureRegression(lookup.actions, lookup.features(chunk.x[:1]).shape[1])
     regression.extend(chunk.x, lookup.features, lookup.threads)
@@ -157,7 +155,7 @@ def gram_of(chunk: Chunk, lookup: Lookup) -> Floats:
     with one_thread():
         history, regression = features_of(chunk, lookup)
         steps = history.transitions
-        regression.add(steps.row, steps.action, steps.times)
+        regression.add(steps.row, steps.action, np.ones(len(steps.row)))
         return regression.sums
 
 
@@ -260,7 +258,7 @@ class LogLearner(BoundedLearner):
     def of(cls, empty: BoundedLearner) -> Self:
         """Return a learner without experience, like another one, whose features are of this kind."""
         lookup = empty.lookup
-        if lookup.table or not isinstance(lookup.basis, Observed):
+        if not isinstance(lookup.basis, Observed):
             raise ValueError(
                 "chunk= is for features that are computed from many observations at once: give the agent a basis "
                 "such as bases.Fourier(), or one of your own with rows(x), or fit the log without chunk="
@@ -326,7 +324,7 @@ class LogLearner(BoundedLearner):
             self.refuse_more()
         if not sampled:
             return self.planned
-        assert isinstance(self.regression, FeatureRegression)
+        assert self.regression is not None
         sigma = self.planned.sigma
         if self.shape:
             sigma = math.sqrt(self.rate / gamma_variate(stream, self.shape))
@@ -354,7 +352,7 @@ class LogLearner(BoundedLearner):
     @classmethod
     def read(cls, task: Task, lookup: Lookup, planning: Planning, file: Archive) -> Self:
         """Return what was learned from a log in chunks, of which only sums are in the file."""
-        if lookup.table or not isinstance(lookup.basis, Observed):
+        if not isinstance(lookup.basis, Observed):
             raise ArchiveError("is damaged: a log in chunks is learned with features")
         A, dim, layout = task.actions, file.shape("log.sums", 3)[2], lookup.basis.layout
         if file.shape("log.sums", 3) != (A, dim, dim):

@@ -13,9 +13,9 @@ from rlsvi.agents.agent import Agent, period_of
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
 from rlsvi.agents.no_progress import UNSETTLED_CHANGE
 from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
-from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History, best_values
+from rlsvi.agents.practice.history import END, EpisodeHistory, best_values
 from rlsvi.agents.practice.parts import blocks_of, check_weights, regression_of, usual_features
-from rlsvi.agents.practice.regression import Regression, TableRegression
+from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.agents.practice.relevance import relevant_numbers
 from rlsvi.bases.basis import MeasuredBasis, bound
 from rlsvi.bases.categories import MOST_CATEGORIES, Categories
@@ -24,7 +24,7 @@ from rlsvi.bases.observed import MOST_CROSSED, MOST_INDICATORS, Observed, is_cro
 from rlsvi.bases.waves import Waves
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import fits, whole
-from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
+from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.machine import blocks, one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
@@ -74,28 +74,20 @@ class SweptValues(NamedTuple):
     mistakes: bool = False  # whether lambda-returns followed mistakes
 
 
-def attainable(history: History, gamma: float) -> tuple[float, float]:
+def attainable(history: EpisodeHistory, gamma: float) -> tuple[float, float]:
     """Return the least and the greatest plausible value of a state, given the rewards seen.
 
-    With features, these are the discounted returns observed from any step to the end of its episode, and a tenth
-    of their span more, but not beyond the least and the greatest reward for ever. A counted history does not know
-    them: it is [r_min / (1 - gamma), r_max / (1 - gamma)].
-    One usual reward is always considered possible: without it, nothing would be worth trying while there were no
-    rewards or only costs.
+    These are the discounted returns observed from any step to the end of its episode, and a tenth of their span
+    more, but not beyond the least and the greatest reward for ever. One usual reward is always considered
+    possible: without it, nothing would be worth trying while there were no rewards or only costs.
     """
-    usual, rewards = usual_reward(history), history.transitions.reward
-    if isinstance(history, EpisodeHistory):
-        returns = returns_to_go(history, gamma)
-        return with_margin(
-            (float(returns.min()), float(returns.max())),
-            (float(rewards.min()), float(rewards.max())),
-            usual,
-            gamma,
-        )
-    least, most = float(rewards.min()), float(rewards.max())
-    if gamma >= 1:
-        return (least if least >= 0 else -math.inf), (usual if most <= 0 else math.inf)
-    return min(least, least / (1 - gamma)), max(most, most / (1 - gamma), usual)
+    returns, rewards = returns_to_go(history, gamma), history.transitions.reward
+    return with_margin(
+        (float(returns.min()), float(returns.max())),
+        (float(rewards.min()), float(rewards.max())),
+        usual_reward(history),
+        gamma,
+    )
 
 
 def with_margin(
@@ -111,17 +103,11 @@ def with_margin(
     return max(low, worst) if worst <= least else low, min(high, max(best, usual)) if best >= most else high
 
 
-def usual_reward(history: History) -> float:
-    """Return the unit of reward without prior knowledge: the geometric mean of all nonzero absolute rewards, or 1.
-
-    With a table it is at least 1, because small costs say nothing about a prize that has not been found yet.
-    """
-    steps = history.transitions
-    some = steps.reward != 0
-    if not some.any():
-        return 1.0
-    usual = math.exp(float(np.average(np.log(np.abs(steps.reward[some])), weights=steps.times[some])))
-    return usual if isinstance(history, EpisodeHistory) else max(1.0, usual)
+def usual_reward(history: EpisodeHistory) -> float:
+    """Return the unit of reward without prior knowledge: the geometric mean of nonzero absolute rewards, or 1."""
+    reward = history.transitions.reward
+    some = np.abs(reward[reward != 0])
+    return math.exp(float(np.log(some).mean())) if some.size else 1.0
 
 
 def returns_to_go(history: EpisodeHistory, gamma: float) -> Floats:
@@ -132,7 +118,7 @@ def returns_to_go(history: EpisodeHistory, gamma: float) -> Floats:
     return out
 
 
-def values_of(history: History, Q: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
+def values_of(history: EpisodeHistory, Q: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
     """Return V of every row and, last, of the end, clipped to the bounds; and the fraction that was clipped."""
     best = best_values(Q, history.legal, history.parts)
     V = np.zeros(len(Q) + 1)  # the last entry stands for the end
@@ -140,10 +126,12 @@ def values_of(history: History, Q: Floats, bounds: tuple[float, float]) -> tuple
     return V, float((V[:-1] != best).mean())
 
 
-def targets(history: History, V: Floats, gamma: float, trace: float = 0.0, mistakes: bool = False) -> Floats:
+def targets(
+    history: EpisodeHistory, V: Floats, gamma: float, trace: float = 0.0, mistakes: bool = False
+) -> Floats:
     """Return the target of every transition, given V of the rows and of the end."""
     steps = history.transitions
-    if trace == 0 or isinstance(history, CountedHistory):
+    if trace == 0:
         raw: Floats = steps.reward + gamma * V[steps.next]
         return raw
     out = np.empty(len(steps.reward))
@@ -164,8 +152,8 @@ def trace_back(
 
 
 def sweep(
-    history: History,
-    regression: Regression,
+    history: EpisodeHistory,
+    regression: FeatureRegression,
     model: Model,
     Q: Floats,
     stream: Words | None,
@@ -182,7 +170,7 @@ def sweep(
     shift, variate = np.zeros_like(model.mean), 1.0
     if stream is not None:
         if model.shape > 0:
-            variate = gamma_variate(stream, model.shape + 0.5 * float(steps.times.sum()))
+            variate = gamma_variate(stream, model.shape + 0.5 * len(steps.reward))
         z = np.empty(regression.drawn)
         fill_normal(stream, z)
         shift = regression.shape(z)
@@ -191,13 +179,13 @@ def sweep(
     while done < most and change > tolerance:
         V, at_bounds = values_of(history, Q, bounds)
         b = targets(history, V, model.gamma, trace, mistakes)
-        each = np.repeat(steps.times * b, cell.shape[1])
+        each = np.repeat(b, cell.shape[1])
         sums: Floats = np.bincount(cell.ravel(), each, minlength=Q.size).astype(np.float64).reshape(Q.shape)
         theta = regression.fit(sums, model.mean)
         fitted = regression.values(theta)
         if stream is not None and model.shape > 0:
             away = b - fitted.ravel()[cell].sum(axis=1)
-            misfit = (steps.times * away**2).sum() + regression.penalty(theta - model.mean)
+            misfit = (away**2).sum() + regression.penalty(theta - model.mean)
             sigma = math.sqrt((model.scale + 0.5 * misfit) / variate)
         new = fitted if stream is None else fitted + sigma * drift
         change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
@@ -218,41 +206,6 @@ def fill_normal(stream: Words, out: Floats) -> None:
             out[i, j] = normal(stream)
 
 
-# ---- The prior of a table by empirical Bayes: what the cells tried so far imply about cells not tried yet ----
-#
-#     v_c = the mean target of cell c, for the K cells tried
-#     mean = sum_c v_c / K
-#     s^2 = (u^2 + sum_c (v_c - mean)^2) / (1 + K)                               of the values; u: the usual reward
-#     sigma^2 = (scale + misfit / 2) / (shape + n / 2)                           of the targets within a cell
-#     ridge = sigma^2 / s^2
-#
-# A fixed ridge shrinks a value known from one visit towards the prior more than its noise justifies, and claims
-# that untried cells lie within a few sigma of the prior. Where outcomes are deterministic, sigma falls to 0 and
-# nothing new is tried. With the ridge from the evidence, a single deterministic outcome is believed, and an
-# untried cell is as uncertain as the values are diverse.
-
-
-def empirical_prior(
-    history: CountedHistory, b: Floats, mean: float | None, unit: float, model: Model
-) -> tuple[float, float]:
-    """Return the prior mean of all cells, unless given, and the ridge, from the targets b of all transitions.
-
-    `unit` is the usual reward, and `model` describes the noise.
-    """
-    steps, actions = history.transitions, history.legal.shape[1]
-    cell = steps.row * actions + steps.action
-    counts, sums = np.bincount(cell, steps.times), np.bincount(cell, steps.times * b)
-    tried = counts > 0
-    v = sums[tried] / counts[tried]
-    level = float(v.mean()) if mean is None else mean
-    spread = (unit**2 + float(((v - level) ** 2).sum())) / (1 + len(v))
-    noise = model.sigma**2
-    if model.shape > 0:
-        misfit = float((steps.times * (b - (sums / np.maximum(counts, 1))[cell]) ** 2).sum())
-        noise = (model.scale + 0.5 * misfit) / (model.shape + 0.5 * float(steps.times.sum()))
-    return level, noise / spread
-
-
 # ---- How observations are represented: as rows that a history can store, and as features of these rows -----
 
 TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
@@ -271,11 +224,9 @@ class Lookup:
         None if the basis is that of all numbers.
     """
 
-    def __init__(
-        self, basis: Any, table: bool, task: Task, given: bool, suited: Callable[[int], Any] | None = None
-    ) -> None:
-        self.basis, self.table, self.task, self.actions = basis, table, task, task.actions
-        scaled = isinstance(basis, Observed) and not table
+    def __init__(self, basis: Any, task: Task, given: bool, suited: Callable[[int], Any] | None = None) -> None:
+        self.basis, self.task, self.actions = basis, task, task.actions
+        scaled = isinstance(basis, Observed)
         low, high = (basis.low, basis.high) if scaled else ([], [])
         self.ranges = ranges_of(low, high, observed=not given)
         self.functions: Any = basis.basis if len(low) else None  # of the relevant numbers, as tuned to the data
@@ -347,7 +298,7 @@ class Lookup:
 
     def features(self, x: Floats) -> Floats:
         """Return the features of rows, (N, d)."""
-        if self.table or not isinstance(self.basis, Observed):
+        if not isinstance(self.basis, Observed):
             return x
         assert self.categories is not None
         if self.relevant.all() and not self.categories.values:
@@ -366,9 +317,7 @@ class Lookup:
         first.follow(x[None])
         if self.centred:
             first.ranges = self.traits.spread(self.ranges, self.seen(x[None]))
-        dim = first.features(x[None]).shape[1]
-        if not self.table:
-            check_size(self.task, dim)
+        check_size(self.task, first.features(x[None]).shape[1])
 
     def follow(self, x: Floats) -> bool:
         """Extend categories and ranges to contain new rows. Return whether this has changed all features."""
@@ -604,9 +553,8 @@ def repeat_of(x: Floats, following: Floats) -> int:
 DIVERGED_TIMES = 10  # multiple of the largest plausible value beyond which values have diverged
 ATTEMPTS = 6  # ridges to try, each ten times the one before, when values diverge
 FEW_SWEEPS, MEAN_SWEEPS = 20, 10  # of a sample that goes on from the last plan; times as many for the mean
-LARGEST_TABLE = 1_000_000  # the largest number of actions to export
 STEPS_PLANNED_ALWAYS = 5000  # steps up to which every episode has a plan of its own
-PLAN_AGAIN_GROWTH = 0.05  # growth of the data after which to plan again then, with features
+PLAN_AGAIN_GROWTH = 0.05  # growth of the data after which to plan again then
 SWEEPS = 200  # of a sample, if they begin at the upper bound: with costs it is far away
 PARTS_TRACE = 0.25  # lambda where many parts of actions are tried at once: their later effects are noise
 RECENT = 4  # returns of either kind of lambda-return that are compared
@@ -625,12 +573,11 @@ class Planning(NamedTuple):
     bounds: Any  # of the targets: "attainable", two numbers, or None
     most: int | None  # maximum number of sweeps of a sample; None: 20, or 200 if they begin at the upper bound
     tolerance: float
-    mean: float | None  # None: 0, or with a table by evidence, the mean of the cells tried
+    mean: float
     alike: float
-    by_evidence: bool  # whether the ridge of a table comes from the evidence
     in_usual_rewards: bool  # whether the noise scale is in units of the squared usual reward
-    trace: float | None  # lambda of the returns, with features; None: as for `BoundedLearner.trace`
-    memory: int | None  # most steps to keep, with features
+    trace: float | None  # lambda of the returns; None: as for `BoundedLearner.trace`
+    memory: int | None  # most steps to keep
     repeat: int | None  # how long actions are held; None: by rule
 
 
@@ -646,12 +593,10 @@ class BoundedLearner:
         if task.parts:
             planning = planning._replace(repeat=1)
         self.task, self.lookup, self.planning = task, lookup, planning
-        self.begin = (planning.mean or 0.0) / max(1, len(task.parts))
-        self.history: History = EpisodeHistory(width, lookup.actions, task.parts)
-        if lookup.table:
-            self.history = CountedHistory(width, lookup.actions)
-        self.regression: Regression | None = None
-        self.theta: Floats | None = None  # (A, d), or (A, rows) with a table; None: the prior mean
+        self.begin = planning.mean / max(1, len(task.parts))
+        self.history = EpisodeHistory(width, lookup.actions, task.parts)
+        self.regression: FeatureRegression | None = None
+        self.theta: Floats | None = None  # (A, d); None: the prior mean
         self.warm: Floats | None = None  # weights where sweeps go on: theta, unless it began at the upper bound
         self.start: Floats | None = None  # (N, A) values where sweeps start, if weights are for other features
         self.planned: SweptValues | None = None  # the last plan
@@ -679,8 +624,7 @@ class BoundedLearner:
                 f"the basis gives {len(x)} features of an observation, the agent has learned with "
                 f"{self.history.x.shape[1]}: keep to the basis it has learned with"
             )
-        known = None if learning or mask is not None else self.history.find(x)
-        return Place(h, observation, legal if known is None else self.history.legal[known], x=x)
+        return Place(h, observation, legal, x=x)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SweptValues | None:
         """Return a sample of the posterior, or its mean, which is computed once and kept."""
@@ -695,8 +639,8 @@ class BoundedLearner:
 
     def _follows_mistakes(self, sampled: bool) -> bool:
         """Return which kind of lambda-return to plan with: mostly the one that has earned more lately."""
-        if self.lookup.table or self.lookup.centred:
-            return self.lookup.centred
+        if self.lookup.centred:
+            return True
         first, second = (not np.isnan(got).all() for got in self.earned)
         if not (first and second):  # without experience of both, the first
             return sampled and first
@@ -710,10 +654,6 @@ class BoundedLearner:
         """Return Q of every action."""
         if plan is None:
             return np.full(self.lookup.actions, self.begin)
-        if self.lookup.table:
-            i = self.history.find(place.x)
-            known = i is not None and i < plan.theta.shape[1]
-            return plan.theta[:, i] if known else np.full(self.lookup.actions, self.begin)
         Q: Floats = plan.theta @ self.lookup.features(place.x[None])[0]
         return Q
 
@@ -742,7 +682,7 @@ class BoundedLearner:
 
     def _has_played(self, plan: SweptValues, steps: list[Step]) -> bool:
         """Return whether steps were played with a plan, and do not come from a log of somebody else."""
-        if self.lookup.table or self.lookup.centred:
+        if self.lookup.centred:
             return False  # there is one kind only
         Q = self.lookup.values(plan.theta, np.stack([step.place.x for step in steps]))
         legal = np.stack([step.place.legal for step in steps])
@@ -755,10 +695,7 @@ class BoundedLearner:
         """Return whether to plan again: the data have grown by a share, or the features have changed."""
         _, steps, _, _, planned, scaled, _ = self.counters
         return bool(
-            self.lookup.table
-            or scaled > planned
-            or steps < STEPS_PLANNED_ALWAYS
-            or steps - planned > PLAN_AGAIN_GROWTH * planned
+            scaled > planned or steps < STEPS_PLANNED_ALWAYS or steps - planned > PLAN_AGAIN_GROWTH * planned
         )
 
     def _learn(self, steps: list[Step], ended: bool) -> None:
@@ -768,11 +705,10 @@ class BoundedLearner:
             row = history.row(place.x, place.legal)
             then = END if following is None else history.row(following.x, following.legal)
             places.append(history.add(row, action, reward, then))
-        if isinstance(history, EpisodeHistory):
-            if ended:
-                history.end_episode()
-                self._decide_repeat(history)
-            self._change_features(history, before)
+        if ended:
+            history.end_episode()
+            self._decide_repeat(history)
+        self._change_features(history, before)
         if self.regression is None:
             self.build()
         else:
@@ -792,7 +728,7 @@ class BoundedLearner:
             return
         Q = self._prior(len(history.x)) if self.warm is None else old.values(self.warm, history.x)
         if doubled or judges_numbers:
-            model, bounds, relevant = self._model(Q), self._bounds(), self.lookup.relevant
+            model, bounds, relevant = self._model(), self._bounds(), self.lookup.relevant
             V, _ = values_of(history, Q, bounds)
             b = targets(history, V, model.gamma, self.trace, old.centred)
             sample, seen = sample_of(history, b), old.seen(history.x)
@@ -830,14 +766,12 @@ class BoundedLearner:
     def build(self) -> None:
         """Build the regression from the history alone."""
         actions, steps = self.lookup.actions, self.history.transitions
-        self.regression = TableRegression(actions)
-        if not self.lookup.table:
-            dim = self.lookup.features(self.history.x[:1]).shape[1]
-            if self.task.parts:
-                check_size(self.task, dim)  # there may be more categories now
-            self.regression = regression_of(actions, dim, self.planning.alike, self.task.parts)
+        dim = self.lookup.features(self.history.x[:1]).shape[1]
+        if self.task.parts:
+            check_size(self.task, dim)  # there may be more categories now
+        self.regression = regression_of(actions, dim, self.planning.alike, self.task.parts)
         self.regression.extend(self.history.x, self.lookup.features, self.lookup.threads)
-        self.regression.add(steps.row, steps.action, steps.times)
+        self.regression.add(steps.row, steps.action, np.ones(len(steps.row)))
 
     def _plan(self, stream: Words | None) -> SweptValues:
         """Return a sample of the posterior, or its mean if there is no stream."""
@@ -855,7 +789,7 @@ class BoundedLearner:
                 self.history, self.regression, model, Q if first else self._prior(len(Q)), stream, *settings
             )
 
-        outcome = sweep_safely(swept, self._model(Q), self._largest(gamma, within))
+        outcome = sweep_safely(swept, self._model(), self._largest(gamma, within))
         return outcome._replace(mistakes=mistakes)
 
     def _is_from_above(self, mistakes: bool) -> bool:
@@ -884,20 +818,12 @@ class BoundedLearner:
 
     def _largest(self, gamma: float, bounds: tuple[float, float]) -> float:
         """Return the largest plausible value: the largest reward in every step, or the bounds given."""
-        steps = self.history.transitions
-        return largest_value(
-            float(np.abs(steps.reward).max()), float(steps.times.sum()), gamma, self.begin, *bounds
-        )
+        reward = self.history.transitions.reward
+        return largest_value(float(np.abs(reward).max()), len(reward), gamma, self.begin, *bounds)
 
-    def _model(self, Q: Floats) -> Model:
-        """Return prior and noise; with a table, the prior that the values Q support best, unless it was given."""
-        unit = usual_reward(self.history)
-        model = self._model_of(1 if self.regression is None else self.regression.dim, unit)
-        if not (isinstance(self.history, CountedHistory) and self.planning.by_evidence):
-            return model
-        b = targets(self.history, values_of(self.history, Q, self._bounds())[0], model.gamma)
-        level, ridge = empirical_prior(self.history, b, self.planning.mean, unit, model)
-        return model._replace(mean=np.full_like(model.mean, level), ridge=ridge)
+    def _model(self) -> Model:
+        """Return prior and noise."""
+        return self._model_of(1 if self.regression is None else self.regression.dim, usual_reward(self.history))
 
     def _model_of(self, dim: int, unit: float) -> Model:
         """Return prior and noise of `dim` weights of every action, given the usual reward."""
@@ -907,31 +833,15 @@ class BoundedLearner:
     def exported(self, plan: SweptValues) -> tuple[Layout, dict[str, Any]]:
         """Return the layout of observations and the arrays of a policy that needs only NumPy."""
         basis, held = self.lookup.basis, {"held": self.counters[REPEAT]}
-        if self.lookup.table:
-            if math.prod(basis.layout.counts) > LARGEST_TABLE:
-                raise ValueError(
-                    f"a table of more than {LARGEST_TABLE:,} actions is too large to export: save the agent, "
-                    "and load it by rlsvi.load"
-                )
-            return basis.layout, {"actions": self._actions(plan.theta)} | held
         arrays = self.lookup.arrays()
         if arrays is None:
             shown = basis.basis if isinstance(basis, Observed) else basis
             raise ValueError(
-                f"the basis {shown!r} cannot be exported, only a table, {exportable()}: save the agent "
+                f"the basis {shown!r} cannot be exported, only {exportable()}: save the agent "
                 "instead, and load it by rlsvi.load"
             )
         layout = basis.layout._replace(counts=self.lookup.layout.counts)
         return layout, arrays | {"weights": plan.theta, "first_action": self.task.first_action} | held
-
-    def _actions(self, theta: Floats) -> Longs:
-        """Return the action of every combination of discrete numbers; the first one where it is unknown."""
-        counts, first, history = self.lookup.basis.layout.counts, self.task.first_action, self.history
-        actions = np.full((1, math.prod(counts)), first, dtype=np.int64)
-        for x, legal, Q in zip(history.x, history.legal, theta.T, strict=False):
-            cell = np.ravel_multi_index(tuple(x.astype(np.int64)), tuple(counts))
-            actions[0, cell] = first + int(np.argmax(np.where(legal, Q, -np.inf)))
-        return actions
 
     def state(self) -> dict[str, Any]:
         """Return the history, the values where sweeps continue, and sums; features are recomputed on loading."""
@@ -939,10 +849,7 @@ class BoundedLearner:
         assert regression is not None
         arrays: dict[str, Any] = {f"history.{name}": v for name, v in history.transitions._asdict().items()}
         arrays |= {"history.x": history.x, "history.legal": history.legal, "sums": regression.sums}
-        arrays |= {"counters": self.counters, **self.lookup.state()}
-        if isinstance(history, EpisodeHistory):
-            del arrays["history.times"]
-            arrays["history.last"] = history.last
+        arrays |= {"counters": self.counters, "history.last": history.last, **self.lookup.state()}
         kept: dict[str, Any] = {"theta": self.theta, "start": self.start}
         if not np.isnan(self.earned).all():
             kept |= {"earned": self.earned, "mistakes": np.array([self.mistakes])}
@@ -956,11 +863,10 @@ class BoundedLearner:
     def read(cls, task: Task, lookup: Lookup, planning: Planning, file: Archive) -> "BoundedLearner":
         """Return what was learned, given a file with all experience, and the features to begin with."""
         A, parts = task.actions, task.parts
-        history: History = CountedHistory.read(file, A) if lookup.table else EpisodeHistory.read(file, A, parts)
+        history = EpisodeHistory.read(file, A, parts)
         N, width = history.x.shape
-        dim = N if lookup.table else file.shape("sums", 4 if parts else 3)[-1]
-        shape = (A, N) if lookup.table else (A, dim, dim)
-        held = file.take("sums", (blocks_of(parts), dim) * 2 if parts else shape)
+        dim = file.shape("sums", 4 if parts else 3)[-1]
+        held = file.take("sums", (blocks_of(parts), dim) * 2 if parts else (A, dim, dim))
         if isinstance(lookup.basis, Observed) and width != lookup.basis.layout.size:
             raise ArchiveError("is damaged: its history is not one of such observations")
         learner = cls(task, lookup, width, planning)
@@ -972,7 +878,7 @@ class BoundedLearner:
         if not np.allclose(held, sums):
             raise ArchiveError("is damaged: its sums do not fit its observations")
         sums[:] = held  # equal up to rounding before, and now bit for bit
-        if "start" in file and not lookup.table:
+        if "start" in file:
             if learner.counters[SCALED] <= learner.counters[PLANNED]:
                 raise ArchiveError("is damaged: its plan does not fit its features")
             rows, _ = file.shape("start", 2)  # episodes that came after the features changed have none yet
@@ -981,7 +887,7 @@ class BoundedLearner:
             _, d = file.shape("theta", 2)
             if d > learner.regression.dim:
                 raise ArchiveError("is damaged: its weights do not fit its observations")
-            if not lookup.table and learner.start is None and d != learner.regression.dim:
+            if learner.start is None and d != learner.regression.dim:
                 raise ArchiveError("is damaged: its weights do not fit its features")
             learner.theta = learner.warm = file.take("theta", (A, d))
             if "warm" in file:
@@ -1000,7 +906,7 @@ class BoundedLearner:
         self.lookup.read(file, dim)
         self.counters[:] = file.take_within("counters", (7,), np.int64, 0, 2**62)
         whole("repeat", int(self.counters[REPEAT]), 1, 2**16)
-        if not self.lookup.table and self.lookup.features(example).shape[1] != dim:
+        if self.lookup.features(example).shape[1] != dim:
             raise ArchiveError("is damaged: its sums do not fit its features")
 
 

@@ -9,8 +9,7 @@ correlation `alike`. Their joint precision P has the shape of an arrow,
     [                             G_2 + ridge / (1 - alike)      G_2 ]
     [           G_1                         G_2             G_1 + G_2 + ridge / alike ]
 
-and so does its factor: A actions with d features cost A d^3, not (A d)^3. With one weight per state, Phi is I and
-P is diagonal, and `alike` is ignored.
+and so does its factor: A actions with d features cost A d^3, not (A d)^3.
 
 core/regression.py is another algorithm for the same posterior. It updates the factors of separate blocks by one
 row at a time, in compiled code; here features change as data come, hundreds of them are summed by matrix products,
@@ -35,71 +34,11 @@ from rlsvi.core.regression import FactorError
 Features = Callable[[Floats], Floats]
 
 
-class SharedRegression:
-    """The common part of both regressions; `sums` is all that is known about the transitions of each action."""
-
-    sums: Floats
-    _ridge = 1.0
-
-    @property
-    def dim(self) -> int:
-        """The number of weights of an action."""
-        return int(self.sums.shape[1])
-
-    @property
-    def drawn(self) -> tuple[int, int]:
-        """The shape of the normal variates of a sample: one row per action."""
-        return len(self.sums), self.dim
-
-    def copy(self) -> Self:
-        """Return an independent copy. Features are shared; each copy appends its own after those in common."""
-        other = copy(self)
-        other.sums = self.sums.copy()
-        return other
-
-
-class TableRegression(SharedRegression):
-    """One weight per state and action: weights (A, N). `sums` (A, N) counts the transitions of each."""
-
-    def __init__(self, actions: int) -> None:
-        self.sums = np.zeros((actions, 0))
-
-    def extend(self, x: Floats, features: Features = np.asarray, threads: bool = False) -> None:
-        """Add states without transitions."""
-        self.sums = np.pad(self.sums, ((0, 0), (0, len(x))))
-
-    def add(self, row: Longs, action: Longs, count: Floats) -> None:
-        """Add transitions from these states with these actions."""
-        np.add.at(self.sums, (action, row), count)
-
-    def factor(self, ridge: float) -> None:
-        """Set P = ridge + counts."""
-        self._ridge = ridge
-
-    def values(self, theta: Floats) -> Floats:
-        """Return Phi theta_a for all states, (N, A)."""
-        return theta.T
-
-    def fit(self, sums: Floats, mean: Floats) -> Floats:
-        """Return the posterior mean, given the sums of the targets of every state and action (N, A)."""
-        fitted: Floats = (sums.T + self._ridge * mean) / (self._ridge + self.sums)
-        return fitted
-
-    def penalty(self, away: Floats) -> float:
-        """Return the prior's penalty on weights at this distance from its mean."""
-        return self._ridge * float((away**2).sum())
-
-    def shape(self, z: Floats) -> Floats:
-        """Return L_a^-T z_a, where P_a = L_a L_a'."""
-        shaped: Floats = z / np.sqrt(self._ridge + self.sums)
-        return shaped
-
-
-class FeatureRegression(SharedRegression):
+class FeatureRegression:
     """d features per state: weights (A, d). `sums` (A, d, d) contains G_a for every action."""
 
     def __init__(self, actions: int, dim: int, alike: float = 0.0) -> None:
-        self.alike = alike
+        self.alike, self._ridge = alike, 1.0
         self._phi: list[Floats] = []  # the features of `ROWS` states each; the last block has room for more
         self._n = 0
         self.sums = np.zeros((actions, dim, dim))
@@ -108,14 +47,19 @@ class FeatureRegression(SharedRegression):
         self._shared: Floats = np.zeros((0, 0))  # L_u
 
     @property
+    def dim(self) -> int:
+        """The number of weights of an action."""
+        return int(self.sums.shape[1])
+
+    @property
     def drawn(self) -> tuple[int, int]:
         """The shape of the normal variates of a sample: one row per action, and one for the shared part."""
         return len(self.sums) + (self.alike > 0), self.dim
 
     def copy(self) -> Self:
         """Return an independent copy. Features are shared; each copy appends its own after those in common."""
-        other = super().copy()
-        other._phi = list(self._phi)
+        other = copy(self)
+        other.sums, other._phi = self.sums.copy(), list(self._phi)
         return other
 
     def extend(self, x: Floats, features: Features = np.asarray, threads: bool = False) -> None:
@@ -238,6 +182,3 @@ def _solve(L: Floats, y: Floats, trans: str = "N") -> Floats:
 
     solved: Floats = solve_triangular(L, y, lower=True, trans=trans, check_finite=False)
     return solved
-
-
-Regression = TableRegression | FeatureRegression
