@@ -264,13 +264,6 @@ def test_wrong_arguments_of_predict_are_refused_by_name(name, tmp_path):
     _assert_none([*bad, difference(everything(agent, tmp_path), before)])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_predicting_before_learning_is_refused(name):
-    case = BY_NAME[name]
-    with pytest.raises(RuntimeError, match="learned nothing"):
-        case.make().predict(case.observations[0])
-
-
 def test_paths_that_lead_nowhere_are_refused(tmp_path):
     agent = BY_NAME["RLSVI-table"].learned(1)
     for path, error in ((tmp_path, IsADirectoryError), (tmp_path / "nowhere" / "agent", FileNotFoundError)):

@@ -96,16 +96,3 @@ def drifting():
 def drifting_for_ever():
     """Vectors without an end."""
     return Drift(ends=False)
-
-
-class Recorded(gymnasium.Wrapper):
-    """Writes down every action and reward."""
-
-    def __init__(self, env):
-        super().__init__(env)
-        self.seen = []
-
-    def step(self, action):
-        taken = self.env.step(action)
-        self.seen.append((int(action), float(taken[1])))
-        return taken
