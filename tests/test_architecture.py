@@ -204,7 +204,7 @@ def test_a_module_can_be_imported_first(name):
 
 
 def test_help_works_and_is_light():
-    code = "import sys, atexit; from rlsvi.cli import app; atexit.register(lambda: print(*sys.modules)); app()"
+    code = "import sys, atexit; from rlsvi.cli.app import app; atexit.register(lambda: print(*sys.modules)); app()"
     out = python(code, "--help")
     assert "compare" in out
     assert "list" in out

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import rlsvi
 from contract.cases import exported_agents
-from rlsvi.cli import agents, app, problems
+from rlsvi.cli.app import agents, app, problems
 from rlsvi.core.card import NoCard
 from rlsvi.study.runs import Runs
 
@@ -362,7 +362,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 def command(*arguments, **environment):
     """The program in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", "from rlsvi.cli import app; app()", *arguments],
+        [sys.executable, "-c", "from rlsvi.cli.app import app; app()", *arguments],
         capture_output=True,
         text=True,
         check=False,

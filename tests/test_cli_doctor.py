@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import rlsvi
-from rlsvi.cli import app, doctor
+from rlsvi.cli import doctor
+from rlsvi.cli.app import app
 from rlsvi.core import card, random
 from rlsvi.core.card import NoCard
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import rlsvi
 from contract.environments import drifting, numbered
 from contract.state import assert_equal, everything
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 
 OWN = """
 import rlsvi

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import rlsvi
 from contract.environments import numbered
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 
 pytestmark = pytest.mark.filterwarnings("always:importance sampling rests on")
 

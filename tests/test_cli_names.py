@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 import rlsvi
-from rlsvi.cli import app, commands
+from rlsvi.cli.app import app, commands
 from saved import read, write
 
 MODULE = '''

@@ -10,7 +10,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import rlsvi
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 from rlsvi.cli.environment import arguments_of
 from rlsvi.cli.train import chart
 from rlsvi.envs.description import Made

@@ -9,7 +9,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import rlsvi
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 
 show = importlib.import_module("rlsvi.cli.watch")  # rlsvi.cli.watch itself is the command
 

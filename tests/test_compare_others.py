@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import rlsvi
 from own_things import Corridor, QLearning, corridor, ppo, two_rooms
 from rlsvi import compare, problems
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate import simulate
 from rlsvi.simulate.finite import Recorded, fused_for, overridden, run_stepped

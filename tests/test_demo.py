@@ -13,7 +13,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from browser import BROWSER, FLAGS, PHONE, SIZE, WINDOW, seen
-from rlsvi.cli import app, tour
+from rlsvi.cli import tour
+from rlsvi.cli.app import app
 from rlsvi.cli.tour import AtRandom, Guide, Stop, page
 
 

@@ -361,7 +361,7 @@ def test_after_ctrl_c_one_is_told_how_to_go_on(small, monkeypatch, option, remed
     assert len(written(small)) == 3
 
 
-PROGRAM = "from rlsvi.cli import app; app()"
+PROGRAM = "from rlsvi.cli.app import app; app()"
 
 
 @needs_ray

@@ -7,7 +7,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import rlsvi
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 from rlsvi_paper.tetris import Tetris, TetrisEnv, rules, simulate_tetris
 from saved import read, write
 

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from rlsvi.cli import app
 from rlsvi.cli import tour as of_library
+from rlsvi.cli.app import app
 from rlsvi.cli.tour import Guide
 from rlsvi_paper import tour
 

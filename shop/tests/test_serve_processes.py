@@ -17,7 +17,7 @@ from scipy.stats import kstest
 from serving import until
 from typer.testing import CliRunner
 
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 from rlsvi_shop import Events, ShopSettings
 from rlsvi_shop.service import processes
 from rlsvi_shop.service.customers import Customers, ShopClient, named_taste, references, summary

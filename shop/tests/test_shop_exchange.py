@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 from rlsvi_shop.catalogue import products_of
 from rlsvi_shop.events import Event, Events, StoreError, Writer
 from rlsvi_shop.exchange import events_frame, export_events, import_events

@@ -19,7 +19,7 @@ from serving import PRODUCTS, SCHEMA, new_shop, serving
 from typer.testing import CliRunner
 
 from contract.interrupts import Lines, interrupted, some
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 from rlsvi.core.regression import FactorError
 from rlsvi_shop import Event, Events, Recommender, StoreError, follower
 from rlsvi_shop.exchange import export_events

@@ -12,7 +12,7 @@ from benchmarks import shop_coverage
 from scipy import stats
 from typer.testing import CliRunner
 
-from rlsvi.cli import app
+from rlsvi.cli.app import app
 from rlsvi.mdp.recommendation import draw_taste, like_probability
 from rlsvi.offline.value import ROBUST, WEIGHTED
 from rlsvi_shop import Event, Events, ShopSettings

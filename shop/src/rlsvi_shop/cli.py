@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rlsvi.cli.errors import report_errors
 from rlsvi.core.files import PRIVATE, check_folder, file_instead, write_file
 
 if TYPE_CHECKING:  # a command loads what it uses, so that the other commands start quickly
@@ -214,6 +215,3 @@ def shop_settings(file: Path) -> "ShopSettings":
         )
         raise FileNotFoundError(f"there is no file {file}: {remedy}")
     return ShopSettings.from_toml(file)
-
-
-from rlsvi.cli.errors import report_errors  # noqa: E402  at the end: `rlsvi.cli` takes the commands from this file
