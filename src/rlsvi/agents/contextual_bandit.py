@@ -110,11 +110,10 @@ class ContextualBandit(Agent):
         P, B, d = file.shape("reward", 3)
         if P != (1 if self.pooled else task.horizon) or min(P, B, d) < 1:
             raise ArchiveError(f"is damaged: regressions of shape {(P, B, d)} are not those of {task}")
-        factor = Factor(file.take("factor.U", (P, B, d, d)), file.take("factor.inv", (P, B, d)))
-        reward, error = file.take("reward", (P, B, d)), file.take("error", (P, B, d))
-        counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
+        if file.shape("factor.U", 4) != (P, B, d, d):
+            raise ArchiveError("is damaged: its factors are not those of its regressions")
         learner = self._learner_of(task, restored_features(self, task, B, d, counted=False))
-        learner.mind = learner.mind._replace(factor=factor, reward=reward, error=error, counters=counters)
+        learner.refill(file)
         return learner
 
     def _learner_of(self, task: Task, features: Features) -> "ContextualLearner":
@@ -279,7 +278,7 @@ class ContextualLearner(MindLearner):
         sampled_values(plan, place.h, place.block, place.x, Q, np.empty(4, np.uint64))
         return Q
 
-    def state(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, Any]:
         """Return the regressions."""
         mind = self.mind
         arrays = {"factor.U": mind.factor.U, "factor.inv": mind.factor.inv, "counters": mind.counters}

@@ -266,9 +266,6 @@ class Rule(NamedTuple):
     diverged_above: float
 
 
-KEPT = tuple(name for name in Walk._fields if name != "e")  # in files
-
-
 def new_walk(B: int, d: int) -> Walk:
     """Return the initial state, with w_0 = 0."""
     return Walk(
@@ -501,20 +498,15 @@ class ContinualLearner(FiniteLearner):
         """Raise an error: this learner learns step by step, not from episodes."""
         raise NotImplementedError("a continual learner learns from one step at a time: call live")
 
-    def state(self) -> dict[str, Any]:
-        """Return the memory, the factor, theta, its noise, and where the agent is."""
-        walk = {f"walk.{name}": getattr(self.walk, name) for name in KEPT}
-        return super().state() | walk | {"theta": self.mind.values.theta}
+    def kept(self) -> dict[str, Any]:
+        """Return the factor, theta, its noise, and where the agent is."""
+        walk = {f"walk.{name}": part for name, part in self.walk._asdict().items() if name != "e"}
+        return super().kept() | walk | {"theta": self.mind.values.theta}
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""
         super().restore(file)
         memory, walk = self.mind.memory, self.walk
-        for name in KEPT:
-            part = getattr(walk, name)
-            part[...] = file.take(f"walk.{name}", part.shape, part.dtype)
         if not -1 <= walk.row[0] < memory.states[0] or not 0 <= walk.begun[0] <= memory.lives[0]:
             raise ArchiveError("is damaged: an index in it points outside its tables")
-        theta = self.mind.values.theta
-        theta[:] = file.take("theta", theta.shape)
         known_values(memory, self.mind.values, 0)

@@ -23,7 +23,7 @@ import numpy as np
 
 from rlsvi.bases import Features, Tabular
 from rlsvi.bases.basis import FeatureTable
-from rlsvi.core.archive import ArchiveError
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import read_only, shown
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled, generic, unsigned
 from rlsvi.core.random import only_maximum
@@ -482,9 +482,18 @@ class MindLearner:
             raise self.failure(episode.rewards)
         return self
 
+    def kept(self) -> dict[str, Any]:
+        """Return the arrays that a file contains as they are, by their names there."""
+        raise NotImplementedError
+
     def state(self) -> dict[str, Any]:
         """Return all arrays that a file must contain."""
-        raise NotImplementedError
+        return self.kept()
+
+    def refill(self, file: Archive) -> None:
+        """Read the arrays that a file contains as they are; each must have the shape and type that it has here."""
+        for name, array in self.kept().items():
+            array[...] = file.take(name, array.shape, array.dtype)
 
     def mind_for(self, episodes: int) -> Any:
         """Return the mind for the next episodes; there is room for at least one."""

@@ -140,6 +140,6 @@ class FixedLearner(MindLearner):
 
     mind: FixedValues
 
-    def state(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, Any]:
         """Return the values and the counters."""
         return self.mind._asdict()

@@ -161,6 +161,6 @@ class ThompsonLearner(MindLearner):
         """Return the mind with arrays for one more sample."""
         return self.mind._replace(p=np.empty_like(self.mind.p))
 
-    def state(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, Any]:
         """Return the counts."""
         return {"counts": self.mind.counts, "counters": self.mind.counters}

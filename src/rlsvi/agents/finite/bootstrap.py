@@ -42,7 +42,6 @@ from rlsvi.agents.finite.rlsvi import (
     finite_is_full,
     known_values,
     no_values,
-    read_features,
 )
 from rlsvi.bases import Features
 from rlsvi.bases.basis import FeatureTable
@@ -95,12 +94,6 @@ class BootstrapRLSVI(FiniteHorizonAgent):
     def _prior(self, task: Task, features: Features) -> Prior:
         mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
         return Prior(mean, float(self.lam), float(self.prior_weight), 0.0, 0.0, 0.0)
-
-    def restored_learner(self, task: Task, file: Archive) -> Any:
-        """Return the learner stored in a file, after checking all its arrays."""
-        learner = self._learner_of(task, read_features(self, task, file, "memory.reward", 3))
-        learner.restore(file)
-        return learner
 
     def _learner_of(self, task: Task, features: Features) -> Any:
         outcomes = no_outcomes(task.horizon, ROOM * task.actions, ROOM, 0)
@@ -351,7 +344,7 @@ class BootstrapLearner(FiniteLearner):
 
     mind: Any
 
-    def factors(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, Any]:
         """No factors are kept from one plan to the next."""
         return {}
 

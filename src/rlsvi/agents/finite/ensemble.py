@@ -124,7 +124,7 @@ class EnsembleRLSVI(FiniteHorizonAgent):
         """Return the learner stored in a file, after checking all its arrays."""
         if file.shape("keys", 1) != (self.members + 1,):
             raise ArchiveError(f"is damaged: it does not have the keys of {self.members} members")
-        features, M = read_features(self, task, file, "memory.reward", 3), self.members
+        features, M = read_features(self, task, file), self.members
         weighted, sizes = self.perturb == WEIGHTS, (task.horizon, features.blocks, M, features.dim)
         if (file.shape("weights", 3)[2:] if weighted else file.shape("noise", 4)) != ((M,) if weighted else sizes):
             raise ArchiveError(f"is damaged: it does not have the noise of {M} members")
@@ -285,18 +285,17 @@ class EnsembleLearner(FiniteLearner):
 
     mind: Any
 
-    def state(self) -> dict[str, Any]:
-        """Return the memory without unused room, the factors, and the noise of the members."""
-        return super().state() | {"noise": self.mind.own.noise, "keys": self.mind.own.keys}
+    def kept(self) -> dict[str, Any]:
+        """Return the factors, and the noise of the members."""
+        return super().kept() | {"noise": self.mind.own.noise, "keys": self.mind.own.keys}
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""
         super().restore(file)
         memory, own = self.mind.memory, self.mind.own
-        noise, keys = file.take("noise", own.noise.shape), file.take("keys", own.keys.shape, np.uint64)
-        if noise[~memory.alive].any():
+        if own.noise[~memory.alive].any():
             raise ArchiveError("is damaged: its members have noise where nothing was learned")
-        self.mind = self.mind._replace(own=Members(noise, keys, own.spread, memory.lives.copy()))
+        self.mind = self.mind._replace(own=own._replace(drawn=memory.lives.copy()))
 
 
 # ---- Random weights instead of noise, as in BootstrapRLSVI -------------------------------------------------
@@ -376,11 +375,6 @@ def weighted_add(
 class WeightedLearner(BootstrapLearner):
     """A learner that stores distinct transitions with the sums of their weights."""
 
-    def state(self) -> dict[str, Any]:
-        """Return the memory, the outcomes and the weights without unused room."""
-        return super().state() | {"keys": self.mind.own.keys}
-
-    def restore(self, file: Archive) -> None:
-        """Restore the learner from a file, after checking all its arrays."""
-        super().restore(file)
-        self.mind.own.keys[:] = file.take("keys", self.mind.own.keys.shape, np.uint64)
+    def kept(self) -> dict[str, Any]:
+        """Return the keys of the members."""
+        return {"keys": self.mind.own.keys}

@@ -822,10 +822,10 @@ class FiniteLearner(MindLearner):
         states, sums = (max(int(used.max()), 1) for used in (mind.memory.states, mind.memory.sums))
         memory = resized(mind.memory, states, sums)
         arrays = {f"memory.{name}": array for name, array in memory._asdict().items()}
-        return arrays | self.factors() | {"rows": mind.rows}
+        return arrays | self.kept() | {"rows": mind.rows}
 
-    def factors(self) -> dict[str, Any]:
-        """Return the factors by their names in a file."""
+    def kept(self) -> dict[str, Any]:
+        """Return the factors."""
         return {"factor.U": self.mind.factor.U, "factor.inv": self.mind.factor.inv}
 
     def restore(self, file: Archive) -> None:
@@ -840,9 +840,8 @@ class FiniteLearner(MindLearner):
             raise ArchiveError("is damaged: a state in it has a row that holds nothing")
         if self.features.table is not None and not _same_features(self.features.table, memory, rows):
             raise ArchiveError("was learned through another basis: give the one that it was learned with")
-        for name, part in self.factors().items():
-            part[...] = file.take(name, part.shape)
         self.mind = mind._replace(memory=memory, rows=rows, values=self.blank_values(room))
+        self.refill(file)
 
 
 def _same_features(table: FeatureTable, memory: Memory, rows: Ints) -> bool:
@@ -857,11 +856,9 @@ def _same_features(table: FeatureTable, memory: Memory, rows: Ints) -> bool:
     return True
 
 
-def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U", dimensions: int = 4) -> Features:
-    """Return the features that the agent in a file was trained with, after checking the shapes of its arrays.
-
-    of : the name of an array (H, B, d, ..), and its number of dimensions.
-    """
+def read_features(agent: Agent, task: Task, file: Archive) -> Features:
+    """Return the features that the agent in a file was trained with, after checking the shapes of its arrays."""
+    of, dimensions = ("factor.U", 4) if "factor.U" in file else ("memory.reward", 3)
     H, B, d, *square = file.shape(of, dimensions)
     if H != max(task.horizon, 1) or min(B, d) < 1 or square not in ([], [d]):
         raise ArchiveError(f"is damaged: {of} with {H} x {B} blocks of {d} weights is not that of {task}")
