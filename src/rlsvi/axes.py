@@ -32,16 +32,6 @@ def styled(axes: Axes) -> Axes:
     return axes
 
 
-def new_axes() -> Axes:
-    """Return the axes of a new figure. In a notebook it is a pyplot figure, which the notebook shows."""
-    size: Any = {"figsize": (7.2, 4.2), "layout": "constrained"}
-    if in_notebook():
-        from matplotlib import pyplot
-
-        return pyplot.figure(**size).subplots()
-    return Figure(**size).subplots()
-
-
 @contextmanager
 def axes_for(path: str | os.PathLike[str] | None, ax: Any) -> Iterator[Axes]:
     """Yield the axes given, or new ones; in the end their figure is written to the file, if one is named."""
@@ -49,10 +39,16 @@ def axes_for(path: str | os.PathLike[str] | None, ax: Any) -> Iterator[Axes]:
         raise TypeError(f"ax must be axes of matplotlib, got {shown(ax)}")
     if path is not None:
         checked_target(path)
-    axes = new_axes() if ax is None else ax
-    yield axes
+    if ax is None:
+        figure: Any = Figure
+        if in_notebook():  # which shows a figure of pyplot
+            from matplotlib import pyplot
+
+            figure = pyplot.figure
+        ax = figure(figsize=(7.2, 4.2), layout="constrained").subplots()
+    yield ax
     if path is not None:
-        axes.figure.canvas.print_figure(path, dpi=200)
+        ax.figure.canvas.print_figure(path, dpi=200)
 
 
 def count_episodes(axes: Axes, episodes: int) -> None:

@@ -15,6 +15,7 @@ from rlsvi.core.checks import in_unit_interval, shown, whole
 from rlsvi.core.random import sequence
 from rlsvi.html import html_table
 from rlsvi.mdp import FiniteMDP, Solution
+from rlsvi.mdp.solve import check_mdp
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,8 +41,7 @@ class Problem:
     basis: Basis = field(default_factory=Tabular)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mdp, FiniteMDP):
-            raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {shown(self.mdp)}")
+        check_mdp(self.mdp)
         if isinstance(self.basis, type) or not hasattr(self.basis, "bind"):
             raise TypeError(f"basis must be one of rlsvi.bases, such as Tabular(), got {shown(self.basis)}")
 

@@ -24,7 +24,8 @@ display_in_use = Lock()  # held while a progress display is shown: there is only
 def bar(total: int, what: str, show: bool | None) -> Iterator[Callable[..., None]]:
     """Yield `advance(n, words="")`, which threads may share.
 
-    show : True always draws the bar, False never; None draws it after two seconds if stderr is interactive.
+    With show=True the bar is always drawn, with False never, and with None after two seconds if stderr is
+    interactive.
     """
     if (show is not None and not flag("progress", show)) or (show is None and not is_watched()):
         yield lambda n, words="": None

@@ -20,9 +20,8 @@ MOST_CATEGORIES = 255  # categories of a number, without the one for all others
 class Categories:
     """The values of each open number of a layout that have a category of their own.
 
-    indicators : how many indicators the discrete numbers may have before those with more than MOST_CATEGORIES + 1
-        values are open; the codes of texts always are.
-    most : how many categories a number may have, without the one for all others.
+    If the discrete numbers have more than `indicators` indicators, those with more than MOST_CATEGORIES + 1 values
+    are open; the codes of texts always are. A number has at most `most` categories, besides that for all others.
     """
 
     def __init__(self, layout: Layout, indicators: int, most: int = MOST_CATEGORIES) -> None:
@@ -34,8 +33,9 @@ class Categories:
 
     @property
     def counts(self) -> list[int]:
-        """The number of values of each discrete number, after numbering."""
-        return [room_for(len(self.values[j])) if j in self.values else n for j, n in enumerate(self._counts)]
+        """The number of values of each discrete number, after numbering: of categories a power of 2."""
+        room = {j: 1 << max(1, len(known).bit_length()) for j, known in self.values.items()}  # one for all others
+        return [room.get(j, n) for j, n in enumerate(self._counts)]
 
     def numbered(self, x: Floats) -> Floats:
         """Return rows (N, n) in which the values of open numbers are replaced by their categories."""
@@ -73,8 +73,3 @@ class Categories:
                 raise ArchiveError("is damaged: its categories make no sense")
             later.values[j] = known
         return later
-
-
-def room_for(categories: int) -> int:
-    """Return for how many categories features have room: a power of 2, with one for all others."""
-    return int(1 << max(1, categories.bit_length()))

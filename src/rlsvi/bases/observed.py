@@ -218,7 +218,8 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats, crossed:
     if not counts:
         return phi
     if is_crossed(layout, phi.shape[1], crossed):
-        which = joint_one_hot(x[:, m:], counts)
+        joint = np.ravel_multi_index(tuple(x[:, m:].astype(np.int64).T), tuple(counts))
+        which = one_hot(joint[:, None], [prod(counts)])
         return (which[:, :, None] * phi[:, None, :]).reshape(len(x), which.shape[1] * phi.shape[1])
     ones = one_hot(x[:, m:], counts)
     return np.concatenate([phi, ones], axis=1) if m else ones
@@ -240,17 +241,9 @@ def _made_by(basis: RowBasis, x: Floats) -> Floats:
     return phi
 
 
-def one_hot(whole: Floats, counts: list[int]) -> Floats:
+def one_hot(whole: Any, counts: list[int]) -> Floats:
     """Return an array (N, sum of counts) with a 1 for the value of each number."""
     first = np.array([0, *accumulate(counts)][:-1])
     out = np.zeros((len(whole), sum(counts)))
     np.put_along_axis(out, whole.astype(np.int64) + first, 1.0, axis=1)
-    return out
-
-
-def joint_one_hot(whole: Floats, counts: list[int]) -> Floats:
-    """Return an array (N, product of counts) with a 1 for the combined values of all numbers."""
-    out = np.zeros((len(whole), prod(counts)))
-    index = np.ravel_multi_index(tuple(whole.astype(np.int64).T), tuple(counts))
-    out[np.arange(len(whole)), index] = 1.0
     return out

@@ -51,23 +51,18 @@ def keep_on_disk(dispatcher: Any) -> None:
     except (OSError, RuntimeError):
         warnings.warn("compiled code is not kept: no folder for it; NUMBA_CACHE_DIR names one", stacklevel=1)
     except (AttributeError, TypeError) as error:
-        _use_numbas_own(dispatcher, str(error))
+        _warn_once(
+            f"this version of Numba ({numba.__version__}) is newer than this package knows ({error}): its own "
+            "cache of compiled code is used. Remove it (*.nbi, *.nbc) whenever you change sources of this package"
+        )
+        with suppress(Exception):  # it dates code by the function's own file alone
+            dispatcher.enable_caching()
 
 
 def is_kept(dispatcher: Any) -> bool:
     """Return whether machine code of a compiled function is on disk, perhaps of an earlier version of it."""
     files = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     return isinstance(files, _Files) and any(files.all())
-
-
-def _use_numbas_own(dispatcher: Any, why: str) -> None:
-    """Use Numba's own cache, which dates code by the function's own file alone."""
-    _warn_once(
-        f"this version of Numba ({numba.__version__}) is newer than this package knows ({why}): its own cache of "
-        "compiled code is used. Remove it (*.nbi, *.nbc) whenever you change sources of this package"
-    )
-    with suppress(Exception):
-        dispatcher.enable_caching()
 
 
 @cache

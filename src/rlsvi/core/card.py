@@ -118,7 +118,7 @@ def strict_arithmetic() -> Iterator[None]:
 def kernel(function: Any, registers: int | None = None) -> Any:
     """Return a kernel that is compiled on its first call, which must be within `strict_arithmetic`.
 
-    registers : of a thread, at most; with fewer, more threads run at once.
+    A thread has at most `registers`; with fewer, more threads run at once.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

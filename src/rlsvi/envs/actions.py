@@ -48,14 +48,7 @@ class Choices(NamedTuple):
 
     def number(self, action: Any) -> int:
         """Return the number of the choice that is nearest to an action of the space."""
-        try:
-            given = np.asarray(action, np.float64)
-            outside = given.size != prod(self.shape) or self.outside(given.reshape(1, -1))[0]
-        except (TypeError, ValueError):
-            given, outside = np.zeros(0), True
-        if outside:
-            raise ValueError(f"action {shown(action)} is not an action of {self}")
-        return int(self.nearest(given.reshape(1, -1))[0][0])
+        return int(_nearest(self, action))
 
     def outside(self, x: Any) -> Any:
         """Return which rows of numbers, (N, n), are not actions of the space."""
@@ -120,16 +113,8 @@ class Parts(NamedTuple):
 
     def number(self, action: Any) -> "Longs":
         """Return the numbers of the values of an action of the space."""
-        try:
-            given = np.asarray(action, np.float64)
-            outside = given.size != len(self.counts) or self.outside(given.reshape(1, -1))[0]
-        except (TypeError, ValueError):
-            given, outside = np.zeros(0), True
-        if outside:
-            raise ValueError(f"action {shown(action)} is not an action of {self}")
-        numbers, _ = self.nearest(given.reshape(1, -1))
-        first: Longs = numbers[0]
-        return first
+        numbers: Longs = _nearest(self, action)
+        return numbers
 
     @property
     def slices(self) -> list[slice]:
@@ -166,6 +151,18 @@ class Parts(NamedTuple):
         if np.dtype(dtype).kind not in "biu" or not len(counts) == len(least) == prod(sides):
             raise ValueError(f"the parts of actions cannot be {shown(plain)}")
         return made
+
+
+def _nearest(choices: Choices | Parts, action: Any) -> Any:
+    """Return what stands for an action of the space, or raise an error if it is none."""
+    try:
+        given = np.asarray(action, np.float64).reshape(1, prod(choices.shape))
+        outside = choices.outside(given)[0]
+    except (TypeError, ValueError):
+        outside = True
+    if outside:
+        raise ValueError(f"action {shown(action)} is not an action of {choices}")
+    return choices.nearest(given)[0][0]
 
 
 @cache

@@ -7,13 +7,13 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from rlsvi.core.checks import flag, shown
+from rlsvi.core.checks import flag
 from rlsvi.core.random import pick
 from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import CORAL, GOLD, GREY, INK, WHITE, Canvas, Colour, mix
 from rlsvi.mdp.examples import chain, deep_sea, river_swim
 from rlsvi.mdp.finite import FiniteMDP, row_of, transition
-from rlsvi.mdp.solve import check_alike
+from rlsvi.mdp.solve import check_alike, check_mdp
 
 
 class FiniteMDPEnv(Environment):
@@ -42,8 +42,7 @@ class FiniteMDPEnv(Environment):
     """
 
     def __init__(self, mdp: FiniteMDP, render_mode: str | None = None, endless: bool = False) -> None:
-        if not isinstance(mdp, FiniteMDP):
-            raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {shown(mdp)}")
+        check_mdp(mdp)
         super().__init__(render_mode)
         if flag("endless", endless):
             check_alike(mdp)
@@ -225,22 +224,18 @@ class DeepSeaEnv(FiniteMDPEnv):
             canvas.box(x + gap, y + gap, x + pitch - gap, y + pitch - gap, colour, radius=pitch / 8)
         points = [(margin + (column + 0.5) * pitch, margin + (row + 0.5) * pitch) for row, column in cells]
         canvas.line(points, max(1.5, pitch / 8), mix(CORAL, WHITE, 0.35), opacity=0.9)
-        self._draw_chest(canvas, margin + (N - 0.5) * pitch, pitch)
+        at, w = margin + (N - 0.5) * pitch, 0.38 * pitch  # of the chest, which shines when found
+        if self._found():
+            canvas.disc((at, at), 1.9 * w, GOLD, opacity=0.35)
+            canvas.disc((at, at), 1.5 * w, GOLD, opacity=0.6)
+        canvas.box(at - w, at - 0.8 * w, at + w, at + 0.8 * w, WOOD, radius=w / 2)
+        canvas.box(at - w, at - 0.1 * w, at + w, at + 0.8 * w, mix(WOOD, INK, 0.3), radius=w / 6)
+        canvas.box(at - w, at - 0.25 * w, at + w, at + 0.05 * w, GOLD)
+        canvas.box(at - 0.28 * w, at - 0.3 * w, at + 0.28 * w, at + 0.4 * w, GOLD, radius=w / 8)
         if not self._found():
             canvas.agent(points[-1], pitch / 4)
         canvas.progress(len(self._actions) / self.mdp.horizon, margin=margin / 2)
         return canvas.image()
-
-    def _draw_chest(self, canvas: Canvas, centre: float, pitch: float) -> None:
-        """Draw the treasure, which shines when found."""
-        x, y, w = centre, centre, 0.38 * pitch
-        if self._found():
-            canvas.disc((x, y), 1.9 * w, GOLD, opacity=0.35)
-            canvas.disc((x, y), 1.5 * w, GOLD, opacity=0.6)
-        canvas.box(x - w, y - 0.8 * w, x + w, y + 0.8 * w, WOOD, radius=w / 2)
-        canvas.box(x - w, y - 0.1 * w, x + w, y + 0.8 * w, mix(WOOD, INK, 0.3), radius=w / 6)
-        canvas.box(x - w, y - 0.25 * w, x + w, y + 0.05 * w, GOLD)
-        canvas.box(x - 0.28 * w, y - 0.3 * w, x + 0.28 * w, y + 0.4 * w, GOLD, radius=w / 8)
 
 
 WATER: Colour = (104, 179, 217)

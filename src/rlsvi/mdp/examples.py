@@ -218,6 +218,11 @@ def dirichlet(
         whole(key, count, 1, 2**31 - 1)
     numbers = states * actions * states * (1 if flag("homogeneous", homogeneous) else horizon)
     fits("states, actions and horizon", 3 * numbers, "make them fewer")
+    first = finite("start", 0 if start is None else start)
+    if first.shape == () and isinstance(start, int | np.integer | np.ndarray | None):
+        if not 0 <= first < states:
+            raise ValueError(f"start must be a state 0..{states - 1}, got {shown(start)}")
+        first = (np.arange(states) == first).astype(np.float64)
     weights_P, weights_R = weights_of("alpha_P", alpha_P, states), weights_of("alpha_R", alpha_R, 2)
     rng = np.random.default_rng(sequence(seed))
     shape = (states, actions) if homogeneous else (horizon, states, actions)
@@ -227,7 +232,7 @@ def dirichlet(
         P,
         R,
         horizon=horizon,
-        start=_distribution(0 if start is None else start, states),
+        start=first,
         rewards="bernoulli",
         reward_values=(-1.0, 0.0),
         name=f"random MDP with S = {states}, A = {actions}, H = {horizon}",
@@ -242,13 +247,3 @@ def weights_of(name: str, alpha: ArrayLike, n: int) -> Floats:
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError(f"{name} must be positive and finite, got {shown(alpha)}")
     return np.broadcast_to(weights, (n,)).copy()
-
-
-def _distribution(start: ArrayLike, states: int) -> Floats:
-    """Return `start` as probabilities; FiniteMDP checks a given distribution."""
-    s = finite("start", start)
-    if s.shape == () and isinstance(start, int | np.integer | np.ndarray):
-        if not 0 <= s < states:
-            raise ValueError(f"start must be a state 0..{states - 1}, got {shown(start)}")
-        s = np.arange(states) == s
-    return np.asarray(s, dtype=np.float64)

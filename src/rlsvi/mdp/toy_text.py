@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rlsvi.core.checks import finite, shown, whole
-from rlsvi.core.compile import Bools, Floats
+from rlsvi.core.compile import Floats
 from rlsvi.mdp.finite import FiniteMDP, Successors
 
 if TYPE_CHECKING:
@@ -50,7 +50,10 @@ def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike |
     limit = env.spec.max_episode_steps if env.spec is not None else None
     if horizon is None and limit is None:
         raise ValueError("the environment has no time limit (max_episode_steps): give horizon")
-    ends = _only_terminated(rows) & (first == 0)
+    entered = np.zeros((2, S), dtype=bool)  # whether a state is entered without ending the episode, and with it
+    for _, s, _, done in (entry for row in rows for entries in row for entry in entries):
+        entered[int(done), s] = True
+    ends = entered[1] & ~entered[0] & (first == 0)
     outside = any(done and not ends[s] for row in rows for entries in row for _, s, _, done in entries)
 
     def successors(s: int, a: int) -> Successors:
@@ -95,12 +98,3 @@ def _start(env: Any, states: int, start: ArrayLike | None) -> Floats:
     if first.shape != (states,):
         raise ValueError(f"start must have shape {(states,)}, got {first.shape}")
     return first
-
-
-def _only_terminated(rows: Rows) -> Bools:
-    """Return the states that are entered, but never without ending the episode."""
-    entered = np.zeros((2, len(rows)), dtype=bool)
-    for _, next_state, _, done in (entry for row in rows for entries in row for entry in entries):
-        entered[int(done), next_state] = True
-    only: Bools = entered[1] & ~entered[0]
-    return only

@@ -50,8 +50,8 @@ class Fitted(NamedTuple):
 def fit_folds(log: LoggedEpisodes, rows: Longs, first: Floats, error: Floats, refit: Callable[..., Any]) -> None:
     """Replace first values (E,) and errors of rows by those of models of other episodes.
 
-    refit : a function of the rows to leave out, as flags of `rows`, and of their episodes, (E,). It returns the
-        first values of these episodes, and the errors of these rows.
+    `refit` takes the rows to leave out, as flags of `rows`, and their episodes, (E,), and returns the first values
+    of these episodes and the errors of these rows.
     """
     numbers, folds = np.arange(log.episodes), min(FOLDS, log.episodes)
     episode = episode_of(log)[rows]
@@ -92,7 +92,11 @@ def fit_table(problem: OffPolicyProblem, draws: int, level: float, rng: Any, rob
     if robust:
         fit_folds(log, rows, first, error, refit)
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return Fitted(float(values.mean()), float(low), float(high), first, error, _share_untried(model))
+    missing = np.bincount(model.cell[model.cell >= 0], minlength=len(model.cell_state)) == 0
+    visits = np.bincount(model.state, minlength=model.states + 1)[model.cell_state]
+    taken = np.mean(model.chances, axis=0) * visits
+    untried = float((missing * taken).sum() / max(taken.sum(), 1e-300))
+    return Fitted(float(values.mean()), float(low), float(high), first, error, untried)
 
 
 class LoggedModel(NamedTuple):
@@ -144,14 +148,6 @@ def _table_errors(model: LoggedModel, V: Floats, Q: Floats, problem: OffPolicyPr
     return found
 
 
-def _share_untried(model: LoggedModel) -> float:
-    """Return the share of the policy's actions at the observations of the log that are never tried there."""
-    missing = np.bincount(model.cell[model.cell >= 0], minlength=len(model.cell_state)) == 0
-    visits = np.bincount(model.state, minlength=model.states + 1)[model.cell_state]
-    chances = np.mean(model.chances, axis=0)
-    return float((missing * chances * visits).sum() / max((chances * visits).sum(), 1e-300))
-
-
 def evaluate_draws(model: LoggedModel, transition: Any, reward: Floats, gamma: float, horizon: int) -> Any:
     """Yield h, V_h (S + 1, B) and Q_h (C, B) of all draws, from the last period to the first; once if endless."""
     C, B = reward.shape
@@ -180,7 +176,11 @@ def draw_model(model: LoggedModel, draws: int, rng: Any) -> tuple[Any, Floats]:
     )
     cell, following, reward = seen[0].astype(np.int64), seen[1].astype(np.int64), seen[2]
     C, each = len(model.cell_state), np.arange(draws)
-    other = _other_outcomes(model, draws, rng)
+    luck = rng.random(draws)
+    in_state, many = _quantile(model.state, model.rank, model.cell_state, luck)
+    in_group, _ = _quantile(model.group, model.rank, model.cell_group, luck)
+    elsewhere = rng.random(in_state.shape) * (many + STATES)[:, None] < STATES
+    other = np.where(elsewhere, in_group, in_state)  # a row whose outcome may follow as well
     weight = rng.standard_gamma(times[:, None], size=(len(times), draws))
     unseen = rng.standard_gamma(UNSEEN, size=(C, draws))
     unseen[np.bincount(cell, minlength=C) == 0] = 1.0
@@ -193,15 +193,6 @@ def draw_model(model: LoggedModel, draws: int, rng: Any) -> tuple[Any, Floats]:
     shape = (C * draws, (model.states + 1) * draws)
     transition = csr_matrix((entries, (rows.ravel(), (columns + each).ravel())), shape=shape)
     return transition, sums @ (weight * reward[:, None]) + unseen * model.reward[other]
-
-
-def _other_outcomes(model: LoggedModel, draws: int, rng: Any) -> Longs:
-    """Return for each cell and draw a row whose outcome may follow as well, (C, draws)."""
-    luck = rng.random(draws)
-    in_state, many = _quantile(model.state, model.rank, model.cell_state, luck)
-    in_group, _ = _quantile(model.group, model.rank, model.cell_group, luck)
-    elsewhere = rng.random(in_state.shape) * (many + STATES)[:, None] < STATES
-    return np.where(elsewhere, in_group, in_state)
 
 
 def _quantile(key: Longs, rank: Floats, wanted: Longs, luck: Floats) -> tuple[Longs, Longs]:
@@ -328,8 +319,7 @@ def half_width(
 ) -> float:
     """Return half the width of the interval of the mean of `first` (E,), by the jackknife over episodes.
 
-    influence, leverage, episode : of each row, (N,).
-    prior : standard deviations that the prior adds, (H,).
+    Each row has an influence, a leverage and an episode, (N,). The prior adds standard deviations, (H,).
     """
     E, sure = len(first), np.maximum(1 - leverage, CERTAIN)
     if E < 2 or untried > MOST_UNTRIED:

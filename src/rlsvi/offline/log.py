@@ -138,8 +138,7 @@ class Masks(NamedTuple):
 def episodes_of(columns: "Columns", env: Any, begins: bool = True) -> LoggedEpisodes:
     """Return the episodes of a log, or raise an error that names the row.
 
-    env : the environment, of which only the spaces are used.
-    begins : whether the first row begins an episode; otherwise it may continue one.
+    Of the environment only the spaces are used. Unless `begins`, the first row may continue an episode.
     """
     last, terminated, truncated = _check_order(columns, begins)
     action, n = _actions(columns, env.action_space)
@@ -710,7 +709,7 @@ def _depth(dtype: Any) -> int:
 class Observations:
     """One column of observations: `at(i)` is the observation of a row, as the environment gave it.
 
-    first : the first state of a Discrete space.
+    States of a Discrete space count from `first`.
     """
 
     def __init__(self, values: Any, at: Callable[[Any], Any], first: int = 0) -> None:

@@ -166,8 +166,8 @@ def probabilities_of(
 ) -> tuple[Floats, bool]:
     """Return the answer of a policy as probabilities of all actions, and whether it gave them itself.
 
-    given : an action, first .. first + n - 1, or one of the space of the choices, of which the nearest counts; or
-        n probabilities, of legal actions alone.
+    The answer is an action, first .. first + n - 1, or one of the space of the choices, of which the nearest
+    counts; or n probabilities, of legal actions alone.
     """
     names = f"of {choices}" if choices else f"{first} to {first + n - 1}"
     legal = np.ones(n, np.bool_) if legal is None else legal

@@ -104,8 +104,8 @@ def _info(mask: Bools | None) -> dict[str, Any]:
 def replay_of(log: Any, env: Env[Any, Any] | None = None, columns: Mapping[str, Any] | None = None) -> Replay:
     """Return a log as an environment, after checking it all.
 
-    env : the environment that it comes from, or envs.Spaces; None: its spaces are those of the log.
-    columns : the names of columns that are called otherwise; see `Agent.fit`.
+    Without the environment that it comes from, or envs.Spaces, the spaces are those of the log. `columns` are the
+    names of columns that are called otherwise; see `Agent.fit`.
     """
     if isinstance(log, Replay):
         return Replay(log.log, log.env)

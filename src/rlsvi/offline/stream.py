@@ -168,8 +168,8 @@ Each = Callable[..., Iterator[Any]]  # each(function, *arguments) yields functio
 def all_chunks(stream: Stream, executor: str | None = None) -> Iterator[Each]:
     """Yield the function that computes other functions of all chunks, one pass over the log each.
 
-    executor : None for this process; "ray" for a Ray cluster that is started on this machine; or the address of
-        one to join: "HOST:PORT", "ray://HOST:PORT" or "auto". All its nodes must be able to read the log.
+    The executor is None for this process, "ray" for a Ray cluster that is started on this machine, or the address
+    of one to join: "HOST:PORT", "ray://HOST:PORT" or "auto". All its nodes must be able to read the log.
     """
     if executor is None:
         yield lambda function, *arguments: (function(stream.read(k), *arguments) for k in range(len(stream)))

@@ -17,7 +17,7 @@ from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.interval import Interval
 from rlsvi.html import html_table
 from rlsvi.offline.fitted import MOST_UNTRIED, Fitted, fit_features, fit_table
-from rlsvi.offline.log import LoggedEpisodes, refuse
+from rlsvi.offline.log import refuse
 from rlsvi.offline.off_policy import OffPolicyProblem, TargetPolicy, step_of
 from rlsvi.offline.replay import replay_of
 from rlsvi.progress import bar
@@ -100,12 +100,20 @@ def value_of(
     >>> value.fitted.low < 4 / 9 < value.fitted.high
     True
     """
-    _check_arguments(gamma, level, draws, horizon)
+    in_unit_interval("gamma", gamma, closed=True)
+    is_number = isinstance(level, int | float | np.integer | np.floating) and not isinstance(level, bool)
+    if not is_number or not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
+    whole("draws", draws, math.ceil(round(2 / (1 - level), 9)), 10**6)  # at least one beyond either end
+    if horizon is not None:
+        whole("horizon", horizon, 1, 10**6)
     replay = replay_of(log, env, columns)
     target = TargetPolicy(policy, replay.action_space)
     periods, own = _periods_of(horizon, replay.env, target, gamma)
     if per_period is None:
-        alone = own or target.periods > 0 or _ends_at(replay.log, periods)
+        log = replay.log  # time ends episodes that terminate at the horizon, if they come so far, and never before
+        timed = log.terminated.any() and np.array_equal(log.terminated, step_of(log) == periods - 1)
+        alone = own or target.periods > 0 or bool(timed)
     else:
         alone = flag("per_period", per_period)
     problem = OffPolicyProblem(replay.log, replay.env, target, float(gamma), periods, alone)
@@ -223,13 +231,7 @@ class OfflineValue(NamedTuple):
         return self.estimates.get(ROBUST)
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as plain values, with None for an end that is not known.
-
-        Returns
-        -------
-        dict
-            Values by name.
-        """
+        """Return everything as plain values, with None for an end that is not known."""
         estimates = {
             name.replace(" ", "_"): {end: v if np.isfinite(v) else None for end, v in found._asdict().items()}
             for name, found in self.estimates.items()
@@ -279,17 +281,6 @@ class OfflineValue(NamedTuple):
         return html_table("Value", self.rows(), header, f"{self.meaning}; {'; '.join(self.notes)}")
 
 
-def _check_arguments(gamma: Any, level: Any, draws: Any, horizon: Any) -> None:
-    """Raise an error that names the first argument that is wrong."""
-    in_unit_interval("gamma", gamma, closed=True)
-    is_number = isinstance(level, int | float | np.integer | np.floating) and not isinstance(level, bool)
-    if not is_number or not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
-    whole("draws", draws, math.ceil(round(2 / (1 - level), 9)), 10**6)  # at least one beyond either end
-    if horizon is not None:
-        whole("horizon", horizon, 1, 10**6)
-
-
 def _periods_of(horizon: int | None, env: Any, target: TargetPolicy, gamma: float) -> tuple[int, bool]:
     """Return the number of steps that count, 0 if all do, and whether it is the environment's own."""
     own = getattr(env.unwrapped, "horizon", None)
@@ -307,12 +298,6 @@ def _periods_of(horizon: int | None, env: Any, target: TargetPolicy, gamma: floa
             "count, an environment with max_episode_steps, or gamma < 1"
         )
     return 0, False
-
-
-def _ends_at(log: LoggedEpisodes, horizon: int) -> bool:
-    """Return whether episodes terminate at the horizon, if they come so far, and never before: time ends them."""
-    step = step_of(log)
-    return bool(log.terminated.any() and np.array_equal(log.terminated, step == horizon - 1))
 
 
 def _has_table(problem: OffPolicyProblem, basis: Any) -> bool:
@@ -389,8 +374,7 @@ class EpisodeWeights(NamedTuple):
 def rows_by_step(start: Longs, most: int = 0) -> Longs:
     """Return the row of every episode and step, (E, T), -1 after the end of an episode.
 
-    start : (E + 1,) the first row of every episode, and the number of rows.
-    most : the number of steps that count; 0: all.
+    `start` (E + 1,) has the first row of every episode and the number of rows; at most `most` steps count, or all.
     """
     lengths = np.diff(start)
     steps = np.arange(min(lengths.max(), most or lengths.max()))
@@ -443,9 +427,7 @@ def weighted_sum(share: Floats, terms: Floats, first: Floats) -> tuple[float, Fl
     """Return the mean of `first` (E,) plus the sum of weighted terms, and what each episode adds to its error.
 
     The estimate is linearised in the episodes: the sum of the squares of what they add is its variance.
-
-    share : (E, T) weights that add up to one for each step.
-    terms : (E, T) numbers times these weights.
+    `share` (E, T) are weights that add up to one for each step; `terms` (E, T) are numbers times these weights.
     """
     means = terms.sum(axis=0)
     parts = (first - first.mean()) / len(first) + (terms - share * means).sum(axis=1)

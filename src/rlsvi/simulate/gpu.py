@@ -176,11 +176,10 @@ class Exploration(NamedTuple):
 
 
 class Batch:
-    """Runs of agents of the same kind on problems of the same size.
+    """Runs of agents of the same kind on problems of the same size, one for each agent or one for all.
 
-    agents : agents that have learned nothing, with the same arguments except for their seeds, how they explore,
-        and numbers such as `lam`. They are not changed.
-    problems : one for each agent, or one for all.
+    The agents have learned nothing, and have the same arguments except for their seeds, how they explore, and
+    numbers such as `lam`. They are not changed.
     """
 
     def __init__(self, agents: Sequence[Agent], problems: Problem | Sequence[Problem]) -> None:

@@ -100,8 +100,8 @@ Answers = Iterator[tuple[int, Done | Failed | None]]  # None: to be computed els
 def run_job(job: Job, expected: str) -> Done | Failed:
     """Compute `job` in this process; errors are returned, not raised.
 
-    expected : the version of the code where the job was created. It is compared with the version of the sources
-        here, and not with the job's own, which was sent with the job.
+    `expected` is the version of the code where the job was created. It is compared with the version of the sources
+    here, and not with the job's own, which was sent with the job.
     """
     try:
         if not _has_same_sources(job, expected):
@@ -227,8 +227,8 @@ FEWEST_LEFT = 64  # with fewer that go on, a card is given other jobs
 def processes(workers: int | None = None, card: bool = False) -> Callable[[Sequence[Job]], Outcomes]:
     """Return an executor that uses processes on this machine, by default one per core.
 
-    card : one more process computes experiments on a graphics card, those of the same kind and size together if
-        there are hundreds; the others compute the rest, and then what the card has not begun.
+    With `card`, one more process computes experiments on a graphics card, those of the same kind and size together
+    if there are hundreds; the others compute the rest, and then what the card has not begun.
     If a process dies, only its own jobs are lost; if this process dies, the others end too.
     """
     if workers is not None:

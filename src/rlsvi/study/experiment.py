@@ -143,7 +143,8 @@ def play_together(function: Any, settings: Sequence[Mapping[str, Any]], fewest: 
     lane = {course: i for i, course in enumerate(going)}
     while batch is not None and len(going) >= fewest and going:
         _, _, episodes, regret = going[0].wanted  # type: ignore[misc]
-        now = [it for it in going if _alike(it, going[0], batch, lane)]
+        played = {it: (batch.played[lane[it]], it.wanted[2:]) for it in going}  # type: ignore[index]
+        now = [it for it in going if played[it] == played[going[0]]]  # these can play together
         if episodes * len(now) * BYTES > memory() // 8:
             raise TooLittleMemory(f"{len(now)} histories of {episodes} episodes need too much memory")
         for course, history in zip(
@@ -152,11 +153,3 @@ def play_together(function: Any, settings: Sequence[Mapping[str, Any]], fewest: 
             course.go_on(history)
         going = [course for course in going if course.wanted]
     return [course.outcome for course in courses]
-
-
-def _alike(course: Course, other: Course, batch: Batch, lane: Mapping[Course, int]) -> bool:
-    """Return whether two runs of experiments can play together now."""
-    assert course.wanted
-    assert other.wanted
-    same: bool = course.wanted[2:] == other.wanted[2:]
-    return same and bool(batch.played[lane[course]] == batch.played[lane[other]])

@@ -124,7 +124,7 @@ def version(function: str) -> str:
     It covers the versions of NumPy and Numba, and the sources that the function reaches. In which files these are
     does not matter, nor do comments and docstrings.
 
-    function : its name as module:function, or that of a module, for all in it.
+    The name is module:function, or that of a module, for all in it.
     """
     found = sorted((place.partition(":")[2], source) for place, source in sources_of(function).items())
     return hashlib.sha256(f"{np.__version__} {installed('numba')} {found}".encode()).hexdigest()[:16]
@@ -178,8 +178,8 @@ Imports = dict[str, tuple[str, str]]  # by name, the module and the name in it, 
 class _Statement(NamedTuple):
     """A statement at the top level of a module: the names it defines and uses, and what it imports itself.
 
-    tree : a digest of its syntax tree.
-    acts : whether it does something when the module is imported, besides defining names.
+    `tree` is a digest of its syntax tree, and `acts` says whether it does something when the module is imported,
+    besides defining names.
     """
 
     tree: str
@@ -192,8 +192,7 @@ class _Statement(NamedTuple):
 class _Source(NamedTuple):
     """A module: its statements but imports, the names they define, and what it imports.
 
-    unused : what it imports and only offers to others, or what acts.
-    stars : modules of which everything is imported.
+    `unused` is what it imports and only offers to others, or what acts; of `stars` everything is imported.
     """
 
     statements: list[_Statement]

@@ -142,8 +142,8 @@ def _resampled(
 ) -> Interval:
     """Return the percentile interval around `value` of a statistic of many resamples at once.
 
-    statistic : from the resamples of each cell, (resamples, runs), to a number for each. Runs are drawn with
-        replacement, cell by cell, one resample after another.
+    The statistic is a function from the resamples of each cell, (resamples, runs), to a number for each. Runs are
+    drawn with replacement, cell by cell, one resample after another.
     """
     rng, found, runs = np.random.default_rng(seed), [], [*{len(cell) for cell in cells}]
     places: Sequence[Any]

@@ -115,11 +115,7 @@ def compute(
         if hasattr(outcomes, "close"):
             outcomes.close()
     if failures:
-        raise SweepError(_message(failures, len(wanted)))
-
-
-def _message(failures: list[tuple[Job, Failed]], count: int) -> str:
-    job, first = failures[0]
-    more = f"; the first: {job}: {first.reason}" if len(failures) > 1 else f": {job}: {first.reason}"
-    details = f"\n{first.details}" if first.details else ""
-    return f"{len(failures)} of {count} jobs failed, the others are kept{more}{details}"
+        job, first = failures[0]
+        more = f"{'; the first' if len(failures) > 1 else ''}: {job}: {first.reason}"
+        details = f"\n{first.details}" if first.details else ""
+        raise SweepError(f"{len(failures)} of {len(wanted)} jobs failed, the others are kept{more}{details}")
