@@ -18,7 +18,7 @@ PAGE = "docs/how-to/own-agent.md"
 @pytest.fixture(scope="module")
 def own():
     """The class on the page."""
-    code, _ = blocks(PAGE)
+    code, *_ = blocks(PAGE)
     names = {"__name__": "own_agent"}
     exec(compile(code, PAGE, "exec"), names)
     return names["Greedy"]
