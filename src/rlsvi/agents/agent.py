@@ -42,7 +42,6 @@ from rlsvi.agents.no_progress import (
     NoProgressWarning,
     avoids_costs,
     warn_of_no_progress,
-    warn_of_no_reward,
 )
 from rlsvi.agents.on_episode import Numbers, OnEpisode, callbacks_of, open_callbacks
 from rlsvi.bases import ActionFeatures, Basis, Features, Observed, StateFeatures, Tabular, Transformer
@@ -372,7 +371,12 @@ class Agent:
         """Warn, once, that no reward was found. Sums of rewards may be 0 though rewards were not."""
         if not (self._warned_of_no_progress or self._found_reward):
             self._warned_of_no_progress = True
-            warn_of_no_reward(played or f"{self.episodes} episodes", self._what_to_try(), explored)
+            warn_of_no_progress(
+                f"there was no reward in any of {played or f'{self.episodes} episodes'}"
+                f"{', and exploration finds nothing new any more' * explored}",
+                "make sure that a reward can be reached before an episode ends, reward steps on the way to it, or "
+                + self._what_to_try(),
+            )
 
     def _miss_progress(self, wrong: str) -> None:
         """Warn, once, of what is wrong with the returns, if anything is."""
@@ -559,7 +563,12 @@ class Agent:
         Self
             The agent itself.
         """
-        unit, amount = amount_of(episodes, steps)
+        if (episodes is None) == (steps is None):
+            raise ValueError(
+                "give either episodes= or steps=, and only one of them: learn(env, 20) means 20 episodes"
+            )
+        unit = "episodes" if steps is None else "steps"
+        amount = whole(unit, episodes if steps is None else steps, 0)
         callbacks = callbacks_of(
             on_episode, evaluate_every, evaluation_env, keep_best, checkpoint_every, checkpoint
         )
@@ -989,14 +998,6 @@ def new_streams(seed: Seed) -> Words:
     root = sequence(seed)
     children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
     return np.stack([stream(child) for child in children])
-
-
-def amount_of(episodes: int | None, steps: int | None) -> tuple[str, int]:
-    """Return the unit and the amount to learn for; exactly one argument must be given."""
-    if (episodes is None) == (steps is None):
-        raise ValueError("give either episodes= or steps=, and only one of them: learn(env, 20) means 20 episodes")
-    unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
-    return unit, whole(unit, amount, 0)
 
 
 def divided(

@@ -142,7 +142,6 @@ class ContinualAgent(DiscountedAgent):
             self._miss_reward(explored=False, played=f"{self.steps} steps")
 
     def _what_to_try(self) -> str:
-        """Return what to try if there is no progress."""
         return "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.ContinualRLSVI"
 
     def _predict(self, *given: Any) -> tuple[int, int]:

@@ -21,7 +21,6 @@ class DiscountedAgent(Agent):
     _warned = False
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         noise_of(self.lam, self.sigma)
         in_unit_interval("gamma", self.gamma, closed=True)
         finite("prior_mean", self.prior_mean)
@@ -39,7 +38,6 @@ class DiscountedAgent(Agent):
         return bool(self._learner.watched()[1]) if self._learner else False
 
     def _take_on(self, task: Task, env: Any = None) -> None:
-        """Start a task, or check that it is the one learned so far."""
         self._warned = self.diverged
         super()._take_on(task, env)
 

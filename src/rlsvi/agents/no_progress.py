@@ -123,12 +123,3 @@ def is_no_wider(x: Floats, before: int) -> bool:
 def warn_of_no_progress(wrong: str, remedy: str) -> None:
     """Warn of what is wrong, with what to try."""
     warn(f"{wrong}: {remedy}; agent.diagnose() tells more", NoProgressWarning)
-
-
-def warn_of_no_reward(played: str, remedy: str, explored: bool) -> None:
-    """Warn that no reward was found in what was played, such as "32 episodes"."""
-    warn_of_no_progress(
-        f"there was no reward in any of {played}{', and exploration finds nothing new any more' * explored}",
-        "make sure that a reward can be reached before an episode ends, reward steps on the way to it, or "
-        + remedy,
-    )

@@ -73,7 +73,6 @@ class OptimalPolicy(Agent):
         self._solve(self._task_in(mdp), self.mdp or mdp)
 
     def _take_on(self, task: Task, env: Any = None) -> None:
-        """Start the task of an environment whose MDP is known."""
         mdp = self.mdp or getattr(env.unwrapped, "mdp", None)
         if not isinstance(mdp, FiniteMDP):
             raise ValueError("the MDP behind env is not known: pass mdp= to the agent")

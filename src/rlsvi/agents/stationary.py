@@ -72,7 +72,6 @@ class StationaryAgent(DiscountedAgent):
             self._miss_reward()
 
     def _what_to_try(self) -> str:
-        """Return what to try if there is no progress."""
         more = "a smaller lam= or a larger sigma=" if self._samples else "rlsvi.StationaryRLSVI, which explores"
         return f"try {more}"
 

@@ -102,7 +102,6 @@ class TableOrFeatures(PracticeAgent):
     _samples_first = True
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         table, features = DiscountedPSRL(gamma=self.gamma, seed=0), BoundedRLSVI(gamma=self.gamma, seed=0)
         table._remedy, features._remedy = TABLE_REMEDY, FEATURES_REMEDY
         self._inner: dict[bool, Agent] = {True: table, False: features}
@@ -147,7 +146,6 @@ class TableOrFeatures(PracticeAgent):
         self._warned_of_no_progress = acting._warned_of_no_progress
 
     def _what_to_try(self) -> str:
-        """Return what to try if there is no progress, as the agent in use does."""
         return self.acting._what_to_try()
 
     def _facts(self) -> dict[str, str]:
@@ -162,7 +160,6 @@ class TableOrFeatures(PracticeAgent):
         return record.returns if record is not None else self.acting._returns()
 
     def _advise(self) -> str:
-        """Return one sentence on what to do next."""
         if self._learner is None:
             return super()._advise()
         undecided = self.uses_table and self._learner.choice.reason in (START, UNKNOWN)
@@ -186,7 +183,6 @@ class TableOrFeatures(PracticeAgent):
         return agent
 
     def _take_on(self, task: Task, env: Any = None) -> None:
-        """Start a task, or check that it is the one learned so far."""
         self._take_layout(of(env))
         super()._take_on(task, env)
 

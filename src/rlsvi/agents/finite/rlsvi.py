@@ -85,7 +85,6 @@ class FiniteHorizonAgent(Agent):
     _concurrent = True
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         noise_of(*self._parameters())
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)
@@ -105,15 +104,12 @@ class FiniteHorizonAgent(Agent):
             self._miss_reward()
 
     def _what_to_try(self) -> str:
-        """Return what to try if there is no progress."""
         return "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.RLSVI, which explores"
 
     def _parameters(self) -> tuple[float, Noise]:
-        """Return the lam and sigma in use."""
         return self.lam, self.sigma
 
     def _prior(self, task: Task, features: Features) -> "Prior":
-        """Return the prior of the weights."""
         mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
         lam, sigma = self._parameters()
         ridge, known, shape, scale = noise_of(lam, sigma)
@@ -177,7 +173,6 @@ class RLSVI(FiniteHorizonAgent):
     _found: Any = field(default=None, init=False)  # lam, sigma and the number of episodes at that time
 
     def _parameters(self) -> tuple[float, Noise]:
-        """Return the lam and sigma in use."""
         if not isinstance(self.sigma, ByEvidence):
             return self.lam, self.sigma
         return self._found[:2] if self._found else (self.lam, float(self.sigma.sigma))
@@ -203,7 +198,6 @@ class RLSVI(FiniteHorizonAgent):
         return super()._mind_for(episodes)
 
     def _state(self) -> dict[str, Any]:
-        """Return all arrays that a file must contain."""
         return super()._state() | ({} if self._found is None else {"found": np.array(self._found, np.float64)})
 
     def restored_learner(self, task: Task, file: Archive) -> Any:

@@ -171,7 +171,6 @@ class BoundedRLSVI(PracticeAgent):
     _remedy = ""  # what to try if there is no progress, instead of its own words
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         noise = noise_of(RIDGE if self.lam is None else self.lam, UNKNOWN if self.sigma is None else self.sigma)
         mean = 0.0 if self.prior_mean is None else self.prior_mean
         self._planning = Planning(
@@ -229,7 +228,6 @@ class BoundedRLSVI(PracticeAgent):
         return {"sweeps": plan.sweeps, "noise": plan.sigma, "bounds_hit": plan.at_bounds, **some}
 
     def _check_task(self, task: Task) -> None:
-        """Raise an error if agents of this kind cannot learn the task."""
         super()._check_task(task)
         if task.parts and self.repeat not in (None, 1):
             raise ValueError(
@@ -246,10 +244,10 @@ class BoundedRLSVI(PracticeAgent):
         return np.array([its.start + value for its, value in each], np.int64)
 
     def _take_on(self, task: Task, env: Any = None) -> None:
-        """Start a task, or check that it is the one learned so far."""
         if isinstance(self._learner, LogLearner):
             self._learner.refuse_more()
-        self._take_layout(of(env) if env is not None and self._takes_layout() else None)
+        from_env = env is not None and (self.basis is None or hasattr(self.basis, "rows"))
+        self._take_layout(of(env) if from_env else None)
         super()._take_on(task, env)
 
     def fit(
@@ -324,7 +322,6 @@ class BoundedRLSVI(PracticeAgent):
         return is_no_wider(history.x, int(history.transitions.row[later]))
 
     def _what_to_try(self) -> str:
-        """Return what to try if there is no progress."""
         if self._learner is not None and self._learner.unsettled >= UNSETTLED:
             more = 5 * (self.regressions or FEW_SWEEPS)
             return f"try more sweeps, rlsvi.BoundedRLSVI(regressions={more}), a smaller gamma=, or a larger lam="
@@ -336,12 +333,9 @@ class BoundedRLSVI(PracticeAgent):
                 f"try to hold each action for longer, {longer}, or to expect a prize, by bounds=(lowest return, "
                 "highest return), lam= and sigma="
             )
-        if self._task is not None and self._task.parts:
-            return PARTS_REMEDY
         return self._remedy or REMEDY
 
     def _how_to_find_more(self) -> str:
-        """Return what to try if more can be earned than was found."""
         return (
             "make a new agent that expects it, rlsvi.BoundedRLSVI(bounds=(lowest return, highest return)), or "
             "reward steps on the way to it"
@@ -402,7 +396,6 @@ class BoundedRLSVI(PracticeAgent):
         return told | ({"scales": f"{', '.join(widths)}{more} (the range of each number)"} if widths else {})
 
     def _advise(self) -> str:
-        """Return one sentence on what to do next."""
         returns = self._returns()
         no_more = (
             len(returns) >= 2 * FIRST_EPISODES
@@ -416,10 +409,6 @@ class BoundedRLSVI(PracticeAgent):
                 "much more can be earned, give wider bounds=(lowest return, highest return)."
             )
         return super()._advise()
-
-    def _takes_layout(self) -> bool:
-        """Whether the layout of observations comes from the environment rather than from the basis."""
-        return self.basis is None or hasattr(self.basis, "rows")
 
     def new_learner(self, task: Task, example: Any) -> BoundedLearner:
         """Return a learner without experience; too many features are refused before the first step."""

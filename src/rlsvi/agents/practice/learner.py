@@ -335,10 +335,6 @@ class Lookup:
         """Return what scaling depends on, of all rows x."""
         return seen_in(x[:, : len(self.ranges.low)])
 
-    def is_due(self, steps: int) -> bool:
-        """Return whether to decide again which numbers are relevant: whenever the data have doubled."""
-        return self.suited is not None and steps >= 2 * self.judged
-
     def tune(self, seen: Seen, sample: Sample, steps: int, ridge: float, alike: float) -> Self:
         """Return a lookup for the relevant numbers, scaled by all data, whose features predict best."""
         tuned, given = copy(self), self.basis.basis
@@ -496,10 +492,6 @@ class PracticeAgent(Agent):
                 f"{self._advice}"
             )
 
-    def _hold_once(self) -> None:
-        """Take a new action in every step from now on, as a log does."""
-        self._learner.counters[REPEAT] = 1
-
     def _replay(self, replay: Replay, progress: bool | None) -> None:
         """Learn from all episodes of a log, if actions are held in it as this agent holds them."""
         if not replay.hold(self.held):
@@ -513,7 +505,7 @@ class PracticeAgent(Agent):
         """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""
         if isinstance(env, Replay):
             if not env.hold(self.held):
-                self._hold_once()
+                self._learner.counters[REPEAT] = 1  # from now on
             return super()._episode(env)
         assert self._task is not None
         played: Any = env if self.held == 1 else ActionRepeat(env, self.held, self._task)
@@ -723,7 +715,8 @@ class BoundedLearner:
             self.history, self.regression = history.recent(memory), None
             history, before = self.history, 0
         doubled = old.centred and self.counters[STEPS] >= 2 * self.counters[SCALED]
-        changed, judges_numbers = self.lookup.follow(history.x[before:]), old.is_due(self.counters[STEPS])
+        changed = self.lookup.follow(history.x[before:])
+        judges_numbers = old.suited is not None and self.counters[STEPS] >= 2 * old.judged
         if not (changed or doubled or judges_numbers):
             return
         Q = self._prior(len(history.x)) if self.warm is None else old.values(self.warm, history.x)
@@ -803,7 +796,6 @@ class BoundedLearner:
         return (self.planning.most or FEW_SWEEPS) * (1 if sampled else MEAN_SWEEPS)
 
     def _bounds(self) -> tuple[float, float]:
-        """Return the bounds of values."""
         bounds = self.planning.bounds
         return attainable(self.history, self.planning.noise[-1]) if bounds == "attainable" else bounds or UNBOUNDED
 
@@ -822,7 +814,6 @@ class BoundedLearner:
         return largest_value(float(np.abs(reward).max()), len(reward), gamma, self.begin, *bounds)
 
     def _model(self) -> Model:
-        """Return prior and noise."""
         return self._model_of(1 if self.regression is None else self.regression.dim, usual_reward(self.history))
 
     def _model_of(self, dim: int, unit: float) -> Model:

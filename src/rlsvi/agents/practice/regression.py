@@ -86,7 +86,6 @@ class FeatureRegression:
                 self._phi[k : k + 1] = [room]
 
     def _blocks(self) -> list[tuple[slice, Floats]]:
-        """Return blocks of states and their features."""
         pairs = zip(blocks(self._n), self._phi, strict=True)
         return [(rows, phi[: rows.stop - rows.start]) for rows, phi in pairs]
 

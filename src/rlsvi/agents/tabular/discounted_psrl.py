@@ -159,14 +159,12 @@ class DiscountedPSRL(Agent):
         return bool(model.reward[outcomes].any() or model.spread[outcomes].any())
 
     def _what_to_try(self) -> str:
-        """Return what to try if there is no progress."""
         layout, own = self._layout(), self._remedy or REMEDY
         if self._few_recur and not self._remedy:
             return own + FEATURES
         return own + (NUMBERS if layout is not None and layout.measured else "")
 
     def _how_to_find_more(self) -> str:
-        """Return what to try if more can be earned than was found."""
         if self._few_recur:
             return self._what_to_try()
         return f"try rlsvi.DiscountedPSRL(optimism={5 * self.optimism:g}), or reward steps on the way to it"
@@ -197,7 +195,6 @@ class DiscountedPSRL(Agent):
         }
 
     def _take_on(self, task: Task, env: Any = None) -> None:
-        """Start a task, or check that it is the one learned so far."""
         layout, known = layout_if_known(env), self._problem_basis
         if self.steps > 0 and known is None and layout is not None and layout.layout.texts:
             layout = None  # files of earlier versions know observations with texts by their bytes

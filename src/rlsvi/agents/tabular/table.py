@@ -90,7 +90,6 @@ class TabularAgent(Agent):
             self._miss_reward()
 
     def _what_to_try(self) -> str:
-        """Return what to try if there is no progress."""
         return "try another agent, such as rlsvi.RLSVI"
 
     def _failure(self, rewards: Floats) -> Exception:
@@ -111,7 +110,6 @@ class TabularAgent(Agent):
         return super()._task_of(env)
 
     def _task_in(self, mdp: FiniteMDP) -> Task:
-        """Return the task that an MDP poses, after checking its periods."""
         self._check_alike(mdp)
         return super()._task_in(mdp)
 
