@@ -135,7 +135,6 @@ class TableOrFeatures(PracticeAgent):
         return self._inner[self.uses_table].update_every
 
     def _uses_sample(self, learner: Any) -> bool:
-        """Return whether to act on a sample of the learner's posterior rather than on the mean."""
         return self._inner[learner.table]._uses_sample(learner.active)
 
     def _notice(self) -> None:
@@ -153,7 +152,6 @@ class TableOrFeatures(PracticeAgent):
         return {"choice": self.explain(), **self.acting._facts()}
 
     def _returns(self) -> Floats:
-        """Return the returns of all episodes, or of the last ones if others are not known."""
         if self._learner is None:
             return super()._returns()
         record: Record | None = self._learner.record

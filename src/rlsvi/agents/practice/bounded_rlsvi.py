@@ -342,7 +342,6 @@ class BoundedRLSVI(PracticeAgent):
         )
 
     def _returns(self) -> Floats:
-        """Return the returns of all episodes, or of the last ones if others are not known."""
         if self._learner is None or isinstance(self._learner, LogLearner):
             return super()._returns()
         returns: Floats = self._learner.history.returns()

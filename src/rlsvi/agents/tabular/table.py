@@ -93,7 +93,6 @@ class TabularAgent(Agent):
         return "try another agent, such as rlsvi.RLSVI"
 
     def _failure(self, rewards: Floats) -> Exception:
-        """Return the error to raise if an episode with these rewards could not be learned from."""
         low, high = self._reward_bounds()
         beyond = rewards[(rewards < low) | (rewards > high)]
         if not len(beyond):
