@@ -21,7 +21,7 @@ def env():
 
 
 @pytest.mark.parametrize(
-    "make", [rlsvi.RLSVI, rlsvi.DiscountedPSRL, rlsvi.BoundedRLSVI], ids=lambda it: it.__name__
+    "make", [rlsvi.RLSVI, rlsvi.DiscountedPSRL, rlsvi.StationaryRLSVI], ids=lambda it: it.__name__
 )
 def test_the_returns_are_those_of_all_episodes_also_after_loading(make, tmp_path):
     told = []

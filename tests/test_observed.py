@@ -261,7 +261,7 @@ def test_what_it_exports_acts_as_the_agent_does(measured, tmp_path):
     mean = agent._plan(mean=True)
     agent._mean = mean._replace(theta=RNG.normal(size=mean.theta.shape))  # a policy of many turns
     if measured.arrays(2) is None:
-        with pytest.raises(ValueError, match=f"{type(measured).__name__}.* cannot be exported, only a table, "):
+        with pytest.raises(ValueError, match=f"{type(measured).__name__}.* cannot be exported, only bases"):
             agent.export(tmp_path / "policy.npz")
         return
     agent.export(tmp_path / "policy.npz")

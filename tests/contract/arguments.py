@@ -7,7 +7,7 @@ NOT_POSITIVE = [0, -1, NAN, INF, "1", [1.0], {}]
 NOT_COUNTS = [0, -1, 2.5, "3", NAN, True, [3]]
 NOT_NUMBERS = [NAN, INF, "x", {}, object()]
 NOT_PARTS = [-0.1, 1.5, NAN, "x", [0.5], {}]
-FLAGS = ("pooled", "myopic", "keep_prior", "random_prior", "homogeneous", "clip")  # whatever is true is true
+FLAGS = ("pooled", "myopic", "keep_prior", "random_prior", "homogeneous")  # whatever is true is true
 WRONG = {
     "lam": NOT_POSITIVE,
     "sigma": NOT_POSITIVE,
