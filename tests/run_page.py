@@ -74,8 +74,8 @@ def run(kind, code, line):
             sys.exit(f"{page}:{line}: a command ended with status {done.returncode}")
     elif kind == "toml":
         tomllib.loads(code)
-    else:
-        sys.exit(f"{page}:{line}: a block of {kind or 'no kind'}: it must be python, bash, toml or text")
+    elif kind != "csv":
+        sys.exit(f"{page}:{line}: a block of {kind or 'no kind'}: it must be python, bash, toml, csv or text")
 
 
 @contextmanager
