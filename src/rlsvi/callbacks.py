@@ -32,7 +32,19 @@ COLUMNS = (
 HEADER = ",".join(COLUMNS) + "\n"
 
 
-class CSV(Callback):
+class _Log(Callback):
+    """A callback that appends to a file."""
+
+    _file: "AppendedFile | None" = None
+
+    def end(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+
+class CSV(_Log):
     """Write a line for every episode to a CSV file.
 
     The columns are episodes, steps, return, length, seconds, cpu_seconds, sweeps, noise, bounds_hit,
@@ -59,7 +71,6 @@ class CSV(Callback):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = checked_target(path, "write")
-        self._file: AppendedFile | None = None
 
     def begin(self, agent: Any, env: Env[Any, Any]) -> None:
         """Open the file, after removing what the agent has not learned from."""
@@ -80,12 +91,6 @@ class CSV(Callback):
         assert self._file is not None
         line = ",".join(_cell(numbers[name]) if name in numbers else "" for name in COLUMNS)
         self._file.write(f"{line}\n".encode())
-
-    def end(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-        self._file = None
 
 
 def _cell(value: float) -> str:
@@ -110,7 +115,7 @@ def _lines_up_to(path: Path, text: str, episodes: int) -> str:
     return "".join(kept)
 
 
-class TensorBoard(Callback):
+class TensorBoard(_Log):
     """Write the numbers of every episode to a folder that TensorBoard reads.
 
     The curves are called episode/return, episode/length, episode/seconds, episode/cpu_seconds and, where an agent
@@ -134,7 +139,6 @@ class TensorBoard(Callback):
 
     def __init__(self, folder: str | os.PathLike[str], against: Literal["episodes", "steps"] = "episodes") -> None:
         self.folder, self.against = path_of(folder, "folder"), one_of("against", against, ("episodes", "steps"))
-        self._file: AppendedFile | None = None
 
     def begin(self, agent: Any, env: Env[Any, Any]) -> None:
         """Open a new file in the folder, and mark where the run begins."""
@@ -163,12 +167,6 @@ class TensorBoard(Callback):
                 tag = f"{group}/{name.removeprefix('evaluation_')}"
                 values.append(self._summary.Value(tag=tag, simple_value=value))
         self._add(step=getattr(agent, self.against), summary=self._summary(value=values))
-
-    def end(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-        self._file = None
 
     def _add(self, **what: Any) -> None:
         self._records.write(self._event(wall_time=time.time(), **what).SerializeToString())

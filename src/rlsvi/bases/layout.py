@@ -53,7 +53,7 @@ class Layout(NamedTuple):
     @property
     def texts(self) -> bool:
         """Whether there is a text among the parts of an observation."""
-        return has_text(self.tree)
+        return any(leaf[0] == "text" for leaf in leaves_of(self.tree))
 
     def check(self) -> None:
         """Raise an error unless the parts fit together, as those of a space do."""
@@ -128,20 +128,11 @@ def _sizes(tree: Any) -> tuple[int, int]:
     return 0, size
 
 
-def has_text(tree: Any) -> bool:
-    """Return whether there is a text in a tree."""
-    kind, *parts = tree
-    inner = [part for _, part in parts[0]] if kind == "dict" else parts[0] if kind == "tuple" else []
-    return kind == "text" or any(has_text(part) for part in inner)
-
-
-def boxes_in(tree: Any) -> list[Any]:
-    """Return the shapes of all boxes of an observation."""
-    kind, *parts = tree
-    if kind == "box":
-        return [parts[0]]
-    inner = [part for _, part in parts[0]] if kind == "dict" else parts[0] if kind == "tuple" else []
-    return [shape for part in inner for shape in boxes_in(part)]
+def leaves_of(tree: Any) -> list[Any]:
+    """Return the parts of a tree that are no Dict or Tuple, in their order."""
+    if tree[0] not in ("dict", "tuple"):
+        return [tree]
+    return [leaf for part in tree[1] for leaf in leaves_of(part[1] if tree[0] == "dict" else part)]
 
 
 def vector_of(layout: Layout, observation: Any) -> Floats:

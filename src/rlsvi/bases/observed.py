@@ -12,7 +12,7 @@ from gymnasium import Space
 from rlsvi.bases.basis import Features, RowBasis
 from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import StateFeatures
-from rlsvi.bases.layout import Layout, Ranges, TableOnlyError, boxes_in, layout_of, ranges_of, scaled, vector_of
+from rlsvi.bases.layout import Layout, Ranges, TableOnlyError, layout_of, leaves_of, ranges_of, scaled, vector_of
 from rlsvi.bases.pixel_pairs import MOST_PIXELS, PixelPairs
 from rlsvi.bases.radial import Radial
 from rlsvi.bases.tabular import Tabular
@@ -192,7 +192,7 @@ def picture_in(layout: Layout) -> PixelPairs | None:
     A picture is a Box of two or three dimensions, with sides of at least five, in which all numbers have the same
     finite bounds. The shortest of three sides counts the channels.
     """
-    shapes = boxes_in(layout.tree)
+    shapes = [leaf[1] for leaf in leaves_of(layout.tree) if leaf[0] == "box"]
     if len(shapes) != 1 or len(set(layout.low)) != 1 or len(set(layout.high)) != 1 or None in layout.low:
         return None
     shape = [*shapes[0], 1] if len(shapes[0]) == 2 else shapes[0]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Text
 
-from rlsvi.bases.layout import Layout, code_of, layout_of, observation_of, vector_of
+from rlsvi.bases.layout import Layout, code_of, layout_of, leaves_of, observation_of, vector_of
 from rlsvi.core.checks import LARGEST_NUMBER, hint, instead, shown
 from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.files import file_instead
@@ -845,20 +845,12 @@ def _order(layout: Layout) -> tuple[Any, Floats]:
     order: list[int] = []
     firsts: list[float] = []
     at = {"box": 0, "counted": layout.measured}
-    for leaf in _leaves(layout.tree):
+    for leaf in leaves_of(layout.tree):
         kind, size = "box" if leaf[0] == "box" else "counted", _size(leaf)
         order += range(at[kind], at[kind] + size)
         firsts += leaf[1] if leaf[0] == "counted" else [0] * size
         at[kind] += size
     return np.array(order, np.int64), np.array(firsts, np.float64)
-
-
-def _leaves(tree: Any) -> Iterator[Any]:
-    if tree[0] in ("box", "counted", "text"):
-        yield tree
-    else:
-        for _, part in _parts(tree):
-            yield from _leaves(part)
 
 
 def _parts(tree: Any) -> list[tuple[str, Any]]:
@@ -867,7 +859,7 @@ def _parts(tree: Any) -> list[tuple[str, Any]]:
 
 
 def _size(tree: Any) -> int:
-    return sum(int(np.prod(leaf[-1])) for leaf in _leaves(tree))
+    return sum(int(np.prod(leaf[-1])) for leaf in leaves_of(tree))
 
 
 def _columns_of_parts(columns: Columns, name: str, tree: Any) -> "Iterator[tuple[pl.Series, int]]":
