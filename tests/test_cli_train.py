@@ -98,7 +98,8 @@ def test_train_learns_evaluates_and_saves(tmp_path):
 
 
 def test_train_as_json_with_arguments_of_the_agent():
-    result = run(*LAKE, "--json", "--quiet", "--gamma", 0.9, "--sigma", 0.5, "--lam", 2, "--basis", "table")
+    given = "--gamma", 0.9, "--sigma", 0.5, "--lam", 2, "--basis", "table"
+    result = run(*LAKE, "--json", "--quiet", "--agent", "StationaryRLSVI", *given)
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["environment"]["id"] == "FrozenLake-v1"
@@ -404,7 +405,7 @@ def test_a_file_does_not_decide_which_module_is_imported(tmp_path):
 
 
 def test_files_that_cannot_be_evaluated_are_refused():
-    agent = rlsvi.BoundedRLSVI(seed=0)
+    agent = rlsvi.DiscountedPSRL(seed=0)
     agent.save("new")
     env = gym.wrappers.TransformReward(gym.make("FrozenLake-v1"), float)
     agent.learn(env, episodes=1).save("wrapped")

@@ -46,7 +46,8 @@ def agent_for(env: Env[Any, Any] | str, **arguments: Any) -> Default:
     env
         A Gymnasium environment, or the id of one. What the agent could not learn is refused here, with a remedy.
     **arguments
-        Arguments of the agent, such as `seed`. If the agent chosen does not take them, it is BoundedRLSVI.
+        Arguments of the agent, such as `seed`. If the agent chosen does not take them, it is BoundedRLSVI,
+        which learns with features.
 
     Returns
     -------
