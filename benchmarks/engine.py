@@ -184,7 +184,9 @@ def main():
     row("a Python that imports rlsvi", f"{result['import']:.2f} s")
     result["python"] = seconds(lambda: subprocess_output("pass"))
     result["help"] = seconds(
-        lambda: subprocess_output("import sys; sys.argv = ['rlsvi', '--help']; from rlsvi.cli import main; main()")
+        lambda: subprocess_output(
+            "import sys; sys.argv = ['rlsvi', '--help']; from rlsvi.cli.app import main; main()"
+        )
     )
     row("rlsvi --help", f"{result['help']:.2f} s")
     options.out.mkdir(parents=True, exist_ok=True)

@@ -105,7 +105,7 @@ class Elsewhere(rlsvi.RLSVI):
 
 def command(*arguments):
     """The exit code and stderr of the command in a new process."""
-    code = "from rlsvi.cli import main; main()"
+    code = "from rlsvi.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 

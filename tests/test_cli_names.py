@@ -88,7 +88,7 @@ def plugins(tmp_path, monkeypatch):
 
 
 def test_agents_of_other_packages_are_listed_without_importing_them(plugins):
-    code = f"import sys; sys.path.insert(0, {str(plugins)!r})\nfrom rlsvi.cli import main\n"
+    code = f"import sys; sys.path.insert(0, {str(plugins)!r})\nfrom rlsvi.cli.app import main\n"
     code += "try:\n main()\nfinally:\n print('fake_agents' in sys.modules, file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", code, "list"], capture_output=True, text=True, check=False, timeout=300
@@ -305,7 +305,7 @@ def test_a_command_of_a_package_that_is_missing_says_what_to_install(command, ho
     code = """
 import importlib.metadata, sys
 importlib.metadata.entry_points = lambda **named: ()
-from rlsvi.cli import main
+from rlsvi.cli.app import main
 main()
 """
     done = subprocess.run(

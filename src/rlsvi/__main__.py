@@ -1,5 +1,5 @@
 """`python -m rlsvi` is the command `rlsvi`."""
 
-from rlsvi.cli import main
+from rlsvi.cli.app import main
 
 main()

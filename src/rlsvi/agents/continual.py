@@ -106,8 +106,8 @@ class ContinualAgent(DiscountedAgent):
                     if not other:
                         raise
                     raise ValueError(
-                        "reset=False needs an env that stands where the agent's last step led; its first step "
-                        f"failed ({type(error).__name__}: {error}): leave reset out"
+                        "reset=False needs the env of the agent's last step, in the state that this step led to; "
+                        f"the first step failed ({type(error).__name__}: {error}): leave reset out"
                     ) from error
                 anew = other = False
                 advance(1)
@@ -155,7 +155,9 @@ class ContinualAgent(DiscountedAgent):
 
     def new_learner(self, task: Task, example: Any) -> "ContinualLearner":
         """Return a learner without experience."""
-        return self._learner_of(task, self._features(task, example))
+        features = self._features(task, example)
+        self._check_room(features)
+        return self._learner_of(task, features)
 
     def restored_learner(self, task: Task, file: Archive) -> "ContinualLearner":
         """Return the learner stored in a file, after checking all its arrays."""

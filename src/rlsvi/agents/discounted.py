@@ -4,7 +4,7 @@ from typing import Any
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import DivergenceWarning, checked_basis, diverged, warn
-from rlsvi.core.checks import finite, in_unit_interval, positive
+from rlsvi.core.checks import finite, fits, in_unit_interval, positive
 from rlsvi.core.regression import noise_of
 from rlsvi.envs.task import Task
 
@@ -26,6 +26,14 @@ class DiscountedAgent(Agent):
         finite("prior_mean", self.prior_mean)
         positive("diverged_above", self.diverged_above)
         checked_basis(self.basis)
+
+    def _check_room(self, features: Any) -> None:
+        """Raise an error if what is learned with these features does not fit into memory."""
+        fits(
+            f"the sums and factors of {features.blocks} blocks of features",
+            features.blocks * features.dim * (3 * features.dim + 6),
+            "use rlsvi.DiscountedPSRL, which stores only the states that it has seen, or fewer features",
+        )
 
     @property
     def excess(self) -> float:

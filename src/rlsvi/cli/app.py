@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from rlsvi import cli
-from rlsvi.cli.errors import report_errors
+from rlsvi.cli.errors import quiet_pipes, report_errors
 from rlsvi.cli.names import ANY_ENVIRONMENT, agents, problems
 from rlsvi.core.checks import instead
 
@@ -133,3 +133,9 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list a
             width = max(map(len, entries))
             for name, what in entries.items():
                 print(f"  {name:<{width}}  {what}")
+
+
+def main() -> None:
+    """Run the command `rlsvi`."""
+    with quiet_pipes():
+        app(prog_name="rlsvi")

@@ -199,7 +199,7 @@ def _check_count(space: Any, actions: int) -> None:
     """Raise an error if there are so many actions, or values of their parts, that every step would take long."""
     if actions > MOST_ACTIONS:
         raise ValueError(
-            f"env has the action space {space}, values are learned of at most {MOST_ACTIONS:,} actions: list "
+            f"env has the action space {space}, but values are learned of at most {MOST_ACTIONS:,} actions: list "
             "fewer as actions and offer them by gymnasium.wrappers.TransformAction(env, lambda k: actions[k], "
             "gymnasium.spaces.Discrete(len(actions)))"
         )
@@ -224,7 +224,7 @@ def numbering_of_parts(space: Any) -> tuple[int, int, Choices | Parts | None]:
 def too_many(parts: Parts) -> str:
     """Return what is wrong with the number of combinations, and the remedy."""
     return (
-        f"{shown(prod(parts.counts))} combinations, values are learned of at most {MOST_COMBINATIONS}: let "
+        f"{shown(prod(parts.counts))} combinations, but values are learned of at most {MOST_COMBINATIONS}: let "
         "rlsvi.agent_for(env) learn, whose values are sums over parts, or list those to choose among, in which "
         "parts that matter less are fixed, as rlsvi.envs.Discretized(env, choices=[..])"
     )

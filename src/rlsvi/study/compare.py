@@ -9,7 +9,6 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -27,7 +26,7 @@ from rlsvi.agents import RLSVI
 from rlsvi.agents.agent import Agent
 from rlsvi.core.card import cuda
 from rlsvi.core.checks import one_of, shown, whole
-from rlsvi.core.machine import cores
+from rlsvi.core.machine import cores, one_thread
 from rlsvi.envs.description import copied_env, layers_of
 from rlsvi.envs.finite import FiniteMDPEnv
 from rlsvi.envs.task import check_spaces
@@ -200,8 +199,8 @@ def _run_on_card(comparison: Comparison, seeds: list[int], show: Show) -> AllRun
         check_memory(bytes_of(agent, first, once), len(seeds))
     problems = [first] * len(seeds)
     if not once:
-        with ThreadPoolExecutor(cores()) as pool:
-            problems = list(pool.map(lambda seed: solved(comparison.drawn(seed)), seeds))
+        with one_thread():  # for products of such small matrices, threads cost more than they save
+            problems = [solved(comparison.drawn(seed)) for seed in seeds]
     runs = {}
     for name, agent in comparison.agents.items():
         batch = Batch([agent.clone(seed=seed) for seed in seeds], problems)
@@ -394,7 +393,10 @@ def _call(name: str, function: Callable[..., Any], env: Any, seed: int) -> Any:
     try:
         takes = inspect.signature(function).parameters
     except ValueError:  # of a function or class of C
-        raise TypeError(f"problem must be {WANTED}, got {shown(function)}") from None
+        raise TypeError(
+            f"agents[{shown(name)}] must be an agent, or a function of env and seed that makes one, got "
+            f"{shown(function)}"
+        ) from None
     given = {key: value for key, value in (("env", env), ("seed", seed)) if key in takes}
     if any(it.kind is it.VAR_KEYWORD for it in takes.values()):
         given["seed"] = seed

@@ -7,7 +7,7 @@ from gymnasium import Env
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.envs.task import MOST_STEPS, horizon_of, play_episodes
+from rlsvi.envs.task import MOST_STEPS, check_spaces, horizon_of, play_episodes
 from rlsvi.html import html_table
 from rlsvi.offline.off_policy import is_function
 from rlsvi.offline.recorder import OTHERS, BehaviourPolicy
@@ -138,6 +138,7 @@ def evaluate(
     drawn = agent is None or is_function(agent, OTHERS, "agent")
     if not (callable(getattr(env, "reset", None)) and callable(getattr(env, "step", None))):
         raise TypeError(f"env must be a Gymnasium environment, as gymnasium.make returns it, got {shown(env)}")
+    check_spaces(env)
     flag("deterministic", deterministic)
     whole("seed", seed, 0)
     whole("episodes", episodes, 1, 10**8)

@@ -296,6 +296,19 @@ def _parts(groups: Iterable[list[Job]]) -> list[list[Job]]:
     return [each[i::count] for each, count in counts for i in range(count)]
 
 
+@contextlib.contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait until the end, where the system can, also in processes that are started meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Worker:
     """A process that computes a few jobs at a time, and is replaced if it dies."""
 
@@ -315,7 +328,8 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         work = partial(_run_on_card, fewest=FEWEST_LEFT) if self.on_card else _run_each
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        self.process.start()
+        with without_interrupts():  # which the process inherits, until it ignores them
+            self.process.start()
         theirs.close()
 
     def give(self, jobs: list[Job]) -> None:
@@ -359,6 +373,8 @@ class _Worker:
 def _serve(pipe: Connection, work: Callable[[Given], Answers]) -> None:
     """Compute jobs in a worker until there are no more, or the process that started it has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the parent ends the others
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent: Any = parent_process()
     threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):

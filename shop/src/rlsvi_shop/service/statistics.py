@@ -46,7 +46,7 @@ OF_VISITS = "visit <> ''"  # as the index of visits has it: only so does SQLite 
 
 @dataclass(frozen=True)
 class Bucket:
-    """Sums over consecutive events, from which the page draws a curve.
+    """Sums over events that follow each other, from which the page draws a curve.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ NOTHING = RewardSums()
 
 @dataclass
 class Period:
-    """What the shop itself did during consecutive events.
+    """What the shop itself did while some events came.
 
     Attributes
     ----------

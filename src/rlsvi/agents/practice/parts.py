@@ -122,7 +122,7 @@ def usual_features(parts: tuple[int, ...]) -> int:
 
 
 def check_weights(parts: tuple[int, ...], dim: int, copies: int) -> None:
-    """Raise an error if there are too many weights for so many copies of their joint precision."""
+    """Raise an error if there are too many weights, of whose joint precision `copies` are kept."""
     weights = blocks_of(parts) * dim
     remedy = (
         "use fewer features, such as basis=bases.Waves(features=10), or list those actions to choose among, in "
@@ -130,5 +130,7 @@ def check_weights(parts: tuple[int, ...], dim: int, copies: int) -> None:
     )
     what = f"{dim} features of {len(parts)} parts of actions with {sum(parts)} values"
     if weights > MOST_WEIGHTS:
-        raise ValueError(f"{what} have {weights} weights, at most {MOST_WEIGHTS} can be learned jointly: {remedy}")
+        raise ValueError(
+            f"{what} have {weights} weights, but at most {MOST_WEIGHTS} can be learned jointly: {remedy}"
+        )
     fits(f"the sums and factors of {what}", copies * weights**2, remedy)
