@@ -156,7 +156,7 @@ class ContinualAgent(DiscountedAgent):
     def new_learner(self, task: Task, example: Any) -> "ContinualLearner":
         """Return a learner without experience."""
         features = self._features(task, example)
-        self._check_room(features)
+        self._check_room(features.blocks, features.dim)
         return self._learner_of(task, features)
 
     def restored_learner(self, task: Task, file: Archive) -> "ContinualLearner":

@@ -27,11 +27,11 @@ class DiscountedAgent(Agent):
         positive("diverged_above", self.diverged_above)
         checked_basis(self.basis)
 
-    def _check_room(self, features: Any) -> None:
+    def _check_room(self, blocks: int, dim: int) -> None:
         """Raise an error if what is learned with these features does not fit into memory."""
         fits(
-            f"the sums and factors of {features.blocks} blocks of features",
-            features.blocks * features.dim * (3 * features.dim + 6),
+            f"the sums and factors of {blocks} blocks of features",
+            blocks * dim * (3 * dim + 6),
             "use rlsvi.DiscountedPSRL, which stores only the states that it has seen, or fewer features",
         )
 

@@ -102,7 +102,7 @@ class StationaryAgent(DiscountedAgent):
         """Return a learner without experience."""
         features = self._bind(task, example)
         self._setting = {**features.setting, **self._setting}
-        self._check_room(features)
+        self._check_room(features.blocks, len(features.units))
         ring = empty_ring(
             task.actions, features.blocks, features.units, features.dtype, features.known, self.memory
         )
