@@ -264,7 +264,7 @@ def agent_calls(cases, package="rlsvi"):
             ".clone": Call(lambda of=has: of(seed=1)),
             ".set_params": Call(lambda case=case: {"self": case.make(), "seed": 1}),
         }
-        if case.kind == "table" and case.looks:
+        if case.looks and (case.kind == "table" or case.agent == "BoundedRLSVI"):
             calls[".export"] = Call(lambda of=has: of(path=FOLDER / "exported.npz"))
         if not case.endless:
             calls[".plot"] = Call(lambda of=has: of(path=FOLDER / "curve.png"), close)
