@@ -155,9 +155,8 @@ class ContinualAgent(DiscountedAgent):
 
     def new_learner(self, task: Task, example: Any) -> "ContinualLearner":
         """Return a learner without experience."""
-        features = self._features(task, example)
-        self._check_room(features.blocks, features.dim)
-        return self._learner_of(task, features)
+        self._check_room(task)
+        return self._learner_of(task, self._features(task, example))
 
     def restored_learner(self, task: Task, file: Archive) -> "ContinualLearner":
         """Return the learner stored in a file, after checking all its arrays."""

@@ -27,13 +27,14 @@ class DiscountedAgent(Agent):
         positive("diverged_above", self.diverged_above)
         checked_basis(self.basis)
 
-    def _check_room(self, blocks: int, dim: int) -> None:
-        """Raise an error if what is learned with these features does not fit into memory."""
-        fits(
-            f"the sums and factors of {blocks} blocks of features",
-            blocks * dim * (3 * dim + 6),
-            "use rlsvi.DiscountedPSRL, which stores only the states that it has seen, or fewer features",
-        )
+    def _check_room(self, task: Task) -> None:
+        """Raise an error if what is learned of numbered states does not fit into memory."""
+        if task.states is not None:
+            fits(
+                f"sums and factors of {task.states} states and {task.actions} actions",
+                9 * task.states * task.actions,
+                "use rlsvi.DiscountedPSRL, which stores only the states that it has seen",
+            )
 
     @property
     def excess(self) -> float:

@@ -100,9 +100,9 @@ class StationaryAgent(DiscountedAgent):
 
     def new_learner(self, task: Task, example: Any) -> "StationaryLearner":
         """Return a learner without experience."""
+        self._check_room(task)
         features = self._bind(task, example)
         self._setting = {**features.setting, **self._setting}
-        self._check_room(features.blocks, len(features.units))
         ring = empty_ring(
             task.actions, features.blocks, features.units, features.dtype, features.known, self.memory
         )
