@@ -32,14 +32,14 @@ def names(process):
 def test_another_process_collects_the_same_names(request):
     """Addresses differ by themselves from process to process; the order of sets and texts is made to."""
     suite = ["--thorough"] if request.config.getoption("thorough") else []
-    others = names(collecting("tests", *suite, seed="1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"))
+    others = names(collecting(*suite, seed="1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"))
     assert len(others) > 500
     ours = {item.nodeid for item in request.session.items}  # of all tests, or of those that were asked for
     assert [name for name in others if name in ours] == [item.nodeid for item in request.session.items]
 
 
 def test_a_name_that_holds_an_address_is_refused(tmp_path):
-    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     (tmp_path / "test_it.py").write_text(
         "import pytest\n@pytest.mark.parametrize('f', [lambda: 1], ids=repr)\ndef test_it(f):\n    pass\n"
     )

@@ -403,12 +403,12 @@ def test_what_cannot_be_learned_is_refused_before_the_first_step():
         (rlsvi.TableOrFeatures(), r"2048 combinations, .*at most 1000: .*agent_for.*Discretized"),
         (rlsvi.DiscountedPSRL(), "2048 combinations"),
         (rlsvi.RLSVI(horizon=10), "2048 combinations"),
-        (rlsvi.BoundedRLSVI(basis=rlsvi.bases.Waves(features=2000)), "24036 weights, at most 8192"),
+        (rlsvi.BoundedRLSVI(basis=rlsvi.bases.Waves(features=2000)), "24036 weights, but at most 8192"),
     ):
         with pytest.raises(ValueError, match=message):
             agent.learn(env, 1)
         assert agent.steps == 0
-    with pytest.raises(ValueError, match="weights, at most 8192 can be learned jointly: use fewer features"):
+    with pytest.raises(ValueError, match="weights, but at most 8192 can be learned jointly: use fewer features"):
         rlsvi.agent_for(Match(MultiDiscrete([2000, 2000])))
     with pytest.raises(TypeError, match="agent_for has no argument horizon"):
         rlsvi.agent_for(env, horizon=3)
@@ -436,6 +436,6 @@ def test_more_words_than_can_be_learned_leave_what_was_learned(monkeypatch):
     env.many = False
     agent = small().learn(env, 1)
     env.many = True
-    with pytest.raises(ValueError, match="weights, at most 700 can be learned jointly"):
+    with pytest.raises(ValueError, match="weights, but at most 700 can be learned jointly"):
         agent.learn(env, 1)
     assert agent.episodes == 1

@@ -375,7 +375,7 @@ def test_what_is_shown_after_a_visit_has_ended_by_its_answers_is_not_settled(eve
     assert {row["product"]: row["mean"] for row in found["products"]["rows"]} == {"tea": 3.0, "mud": None}
 
 
-@pytest.mark.parametrize("events", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("reward", [{}, {"unanswered": 0.0}], ids=["answers", "unanswered"])
 def test_no_request_looks_at_all_events(events, reward):
     """SQLite says how it will find rows: by a range of numbers, an index, or from the end up to a limit."""
