@@ -264,7 +264,7 @@ def agent_calls(cases, package="rlsvi"):
             ".clone": Call(lambda of=has: of(seed=1)),
             ".set_params": Call(lambda case=case: {"self": case.make(), "seed": 1}),
         }
-        if case.looks and (case.kind == "table" or case.agent == "BoundedRLSVI"):
+        if case.kind == "table" and case.looks:
             calls[".export"] = Call(lambda of=has: of(path=FOLDER / "exported.npz"))
         if not case.endless:
             calls[".plot"] = Call(lambda of=has: of(path=FOLDER / "curve.png"), close)
@@ -335,10 +335,14 @@ OTHER_WORDS = {  # what an error may say instead of the name of the parameter
     ("rlsvi_shop.Events", "url"): "url|database",
     ("from_toml", "path"): "path|name the file",
     ("rlsvi_paper.figure_called", "name"): "figure",
+    ("rlsvi_paper.tetris.play", "kind"): "kind|weights",  # which must suit the kind
     ("predict", "observation"): "observation|function|basis|features",  # where a function of the user looks at it
     ("predict", "state"): "state|observation|function|basis|features",  # several are of several observations
     ("predict", "episode_start"): "episode_start|state|observation|function|basis|features",
     ("learn", "evaluate_every"): "evaluat",
+    ("fit", "env"): "env|log",  # one of them is wrong for the other
+    ("rlsvi.FiniteMDP.from_arrays", "P"): "P|R",  # of the same shape
+    ("rlsvi.evaluate", "agent"): "agent|policy",
 }
 PROC = Path("/proc/self/statm").exists()
 

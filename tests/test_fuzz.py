@@ -83,6 +83,11 @@ def _binds(basis):
     agent.learn(_vectors() if not isinstance(basis, bases.Dense) else env(), episodes=1)
 
 
+@remembered
+def _fitted():
+    return rlsvi.BoundedRLSVI(basis=bases.Fourier(), seed=0).learn(_vectors(), episodes=1)
+
+
 def _called(callback):
     rlsvi.RLSVI(seed=0).learn(env(), episodes=2, on_episode=callback)
 
@@ -95,6 +100,7 @@ class Doubling:
 
 
 CALLS: dict[str, Call] = {
+    "rlsvi.BoundedRLSVI.export": Call(lambda: {"self": _fitted(), "path": FOLDER / "policy.npz"}),
     "rlsvi.Boltzmann": Call(
         lambda: {"eta": 1.0}, lambda x: rlsvi.LSVI(explore=x, seed=0).learn(env(), episodes=1)
     ),

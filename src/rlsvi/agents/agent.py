@@ -953,7 +953,7 @@ class Agent:
 
 def period_of(state: Any) -> int:
     """Return the period that the state of a prediction stands for."""
-    return whole("state", state if type(state) is int else np.asarray(state).item(), 0)
+    return whole("state", state if type(state) is int else np.asarray(state).item(), 0, 2**62)
 
 
 @compiled

@@ -183,7 +183,7 @@ class BoundedRLSVI(PracticeAgent):
             in_usual_rewards=self.sigma is None,
             trace=None if self.trace is None else in_unit_interval("trace", self.trace, closed=True),
             repeat=None if self.repeat is None else whole("repeat", self.repeat, 1, 2**16),
-            memory=None if self.memory is None else whole("memory", self.memory, 1),
+            memory=None if self.memory is None else whole("memory", self.memory, 1, 2**62),
         )
         if self.update_every is not None:
             whole("update_every", self.update_every, 1)
