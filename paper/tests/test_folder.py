@@ -77,18 +77,23 @@ def test_only_what_is_missing_is_done(made, monkeypatch):
     assert entry(made, "dithering") == before
 
 
+def outcomes(made, name):
+    """The verdicts of an entry, without numbers, whose last bits depend on how BLAS shares the work."""
+    return [(claim["words"], claim["outcome"]) for claim in entry(made, name)["claims"]]
+
+
 @pytest.mark.slow
 def test_several_processes_do_the_same(made, monkeypatch):
     pictures = {path: path.read_bytes() for path in made.iterdir() if path.suffix in (".svg", ".png")}
     for path in pictures:
         path.unlink()
-    before = {name: entry(made, name) for name in NAMES}
+    before = {name: outcomes(made, name) for name in NAMES}
     change(made, "dithering", claims=[])
     monkeypatch.setattr(results, "FEW_FIGURES", 0)
     figures = [tiny(name) for name in NAMES]
     assert sorted(settle_again(figures, made, workers=2)) == sorted(NAMES)
     assert {path: path.read_bytes() for path in pictures} == pictures
-    assert {name: entry(made, name) for name in NAMES} == before
+    assert {name: outcomes(made, name) for name in NAMES} == before
     (made / "dithering.parquet").write_bytes(b"no table")
     with pytest.warns(KeptVerdicts, match="the table of dithering cannot be judged"):
         assert settle_again(figures, made, workers=2) == []
