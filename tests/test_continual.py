@@ -251,8 +251,8 @@ def test_the_fused_loop_does_not_go_on_where_an_environment_stands(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gamma": 1.0}, "without end there must be a discount"),
-        ({"noise": "none"}, "noise must be drawn: without any, use ContinualLSVI"),
+        ({"gamma": 1.0}, r"gamma must lie in \[0, 1\), got 1"),
+        ({"noise": "none"}, 'noise must be "paper" or "whitened" or "independent", got'),
     ],
 )
 def test_bad_arguments_are_refused(options, message):

@@ -8,9 +8,9 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 from gymnasium import Env, Wrapper
@@ -49,7 +49,17 @@ from rlsvi.bases.basis import bound, same_table
 from rlsvi.bases.functions import check_like
 from rlsvi.bases.layout import Layout
 from rlsvi.core.archive import Archive
-from rlsvi.core.checks import check_even, flag, instead, number, shown, whole
+from rlsvi.core.checks import (
+    Constraints,
+    check_arguments,
+    check_even,
+    flag,
+    instead,
+    number,
+    optional,
+    shown,
+    whole,
+)
 from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.random import Seed, bits, sequence, stream
 from rlsvi.envs.actions import Parts, too_many
@@ -132,7 +142,10 @@ class Agent:
     _concurrent: bool = False  # whether episodes of several agents can be learned after all have been played
     _takes_parts: bool = False  # whether it can learn values of the parts of actions, where these are many
     update_every: int | None = None  # number of steps after which to learn and plan within an episode
-    _decide: Callable[[Place], int | None] | None = None  # decides in learning instead, unless it returns None
+    _constraints: ClassVar[Constraints] = {  # of each argument; those of a subclass are added
+        "reward_offset": number,
+        "horizon": optional(partial(whole, least=1)),
+    }
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -144,7 +157,7 @@ class Agent:
     # To be defined by a family.
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
+        """Validate what `_constraints` cannot say; an error names the argument and the remedy."""
 
     def new_learner(self, task: Task, example: Any) -> Learner:
         """Return a learner without experience of a task; `example` is one of its observations, already checked."""
@@ -228,12 +241,10 @@ class Agent:
 
     def _start(self) -> None:
         """Validate the arguments that a constructor has stored, and reset what was learned."""
-        number("reward_offset", self.reward_offset)
+        check_arguments(self)
         for name, parameter in parameters_of(type(self)).items():  # type: ignore[arg-type]
             if parameter.annotation in (bool, "bool"):
                 flag(name, getattr(self, name))
-        if self.horizon is not None:
-            whole("horizon", self.horizon, 1)
         if not isinstance(self.explore, Explore):
             raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {shown(self.explore)}")
         exploration(self.explore, 0, 1)
@@ -341,9 +352,7 @@ class Agent:
         total = 0.0
         while self.update_every is None or len(steps) < self.update_every:
             Q = checked_values(learner.values(plan, place), place)
-            a = None if self._decide is None else self._decide(place)
-            if a is None:
-                a = self._choose(Q, place.legal, rule, parameter[0], self._streams[ACTION])
+            a = self._choose(Q, place.legal, rule, parameter[0], self._streams[ACTION])
             if isinstance(env, Replay):
                 a = env.next_action
             observation, reward, terminated, truncated, info = step_env(env, self._task.action(a))

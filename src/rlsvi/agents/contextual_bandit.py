@@ -10,17 +10,17 @@ learning takes one rank-one update, independent of the number of episodes.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import (
+    LINEAR,
     Episode,
     MindLearner,
     Place,
     Workspace,
-    checked_basis,
     count,
     learn,
     new_counters,
@@ -34,7 +34,7 @@ from rlsvi.agents.contract import (
 from rlsvi.bases import Basis, Features, Tabular
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, flag, ridge_of, shown
+from rlsvi.core.checks import Constraints, ridge_of, shown
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import Seed, bits, reseed
 from rlsvi.core.regression import Factor, add, draw, prior_factor, rank_one, solve
@@ -77,11 +77,10 @@ class ContextualBandit(Agent):
     _fused = True
     needs_horizon = None  # only if not pooled
 
+    _constraints: ClassVar[Constraints] = LINEAR
+
     def _check(self) -> None:
         ridge_of(self.lam, self.sigma)
-        finite("prior_mean", self.prior_mean)
-        checked_basis(self.basis)
-        flag("pooled", self.pooled)
 
     def _task_of(self, env: Any) -> Task:
         """Return the task that an environment poses; a pooled bandit needs no horizon."""

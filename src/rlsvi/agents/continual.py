@@ -21,7 +21,8 @@ learning continues.
 import math
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from gymnasium import Env
@@ -44,7 +45,7 @@ from rlsvi.agents.finite.rlsvi import (
 from rlsvi.agents.no_progress import UNREWARDED_STEPS
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import flag, one_of, ridge_of, whole
+from rlsvi.core.checks import Constraints, flag, in_unit_interval, one_of, positive, ridge_of, whole
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import Seed, bits, normal
 from rlsvi.core.regression import solve, solve_upper
@@ -73,11 +74,10 @@ class ContinualAgent(DiscountedAgent):
     update_every = 1
     _env = None  # the environment in which the agent acted last
 
-    def _check(self) -> None:
-        super()._check()
-        ridge_of(self.lam, self.sigma)
-        if self.gamma == 1:
-            raise ValueError("gamma must lie in [0, 1): without end there must be a discount; got 1")
+    _constraints: ClassVar[Constraints] = {
+        "gamma": in_unit_interval,
+        "sigma": positive,
+    }  # without end there must be a discount
 
     @explain_calls
     def learn(  # type: ignore[override]
@@ -206,12 +206,7 @@ class ContinualRLSVI(ContinualAgent):
     sigma: float = 1.0
     noise: NoiseRecursion = "paper"
 
-    def _check(self) -> None:
-        super()._check()
-        noise: Any = self.noise
-        if isinstance(noise, str) and noise == "none":
-            raise ValueError("noise must be drawn: without any, use ContinualLSVI")
-        one_of("noise", self.noise, ("paper", "whitened", "independent"))
+    _constraints: ClassVar[Constraints] = {"noise": partial(one_of, names=("paper", "whitened", "independent"))}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -24,7 +24,7 @@ import numpy as np
 from rlsvi.bases import Features, Tabular
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import read_only, shown
+from rlsvi.core.checks import Constraints, finite, optional, read_only, shown
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled, generic, unsigned
 from rlsvi.core.random import only_maximum
 from rlsvi.core.regression import FactorError
@@ -527,10 +527,13 @@ class MindLearner:
 # ---- Validation of arguments that several families of agents share -----------------------------------------
 
 
-def checked_basis(basis: Any) -> None:
-    """Raise an error if this is not a basis."""
-    if basis is not None and (isinstance(basis, type) or not hasattr(basis, "bind")):
-        raise TypeError(f"basis must be a basis such as rlsvi.bases.Tabular(), got {shown(basis)}")
+def check_basis(name: str, basis: Any, methods: tuple[str, ...] = ("bind",)) -> None:
+    """Raise an error if this is not a basis, which has one of these methods."""
+    if isinstance(basis, type) or not any(hasattr(basis, method) for method in methods):
+        raise TypeError(f"{name} must be a basis such as rlsvi.bases.Fourier(), got {shown(basis)}")
+
+
+LINEAR: Constraints = {"prior_mean": finite, "basis": optional(check_basis)}  # arguments of all linear agents
 
 
 def weights_shaped(prior_mean: float | Floats, shape: tuple[int, int, int]) -> Floats:

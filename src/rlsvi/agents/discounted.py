@@ -1,10 +1,11 @@
 """Common parts of agents with one discounted value function: validation of arguments, and a divergence warning."""
 
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.contract import DivergenceWarning, checked_basis, diverged, warn
-from rlsvi.core.checks import finite, fits, in_unit_interval, positive
+from rlsvi.agents.contract import LINEAR, DivergenceWarning, diverged, warn
+from rlsvi.core.checks import Constraints, fits, in_unit_interval, positive
 from rlsvi.core.regression import noise_of
 from rlsvi.envs.task import Task
 
@@ -19,13 +20,14 @@ class DiscountedAgent(Agent):
     needs_horizon = False
     _broken = staticmethod(diverged)
     _warned = False
+    _constraints: ClassVar[Constraints] = {
+        **LINEAR,
+        "gamma": partial(in_unit_interval, closed=True),
+        "diverged_above": positive,
+    }
 
     def _check(self) -> None:
         noise_of(self.lam, self.sigma)
-        in_unit_interval("gamma", self.gamma, closed=True)
-        finite("prior_mean", self.prior_mean)
-        positive("diverged_above", self.diverged_above)
-        checked_basis(self.basis)
 
     def _check_room(self, task: Task) -> None:
         """Raise an error if what is learned of numbered states does not fit into memory."""

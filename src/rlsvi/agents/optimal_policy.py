@@ -1,7 +1,7 @@
 """Reference agents for a known MDP: its optimal policy, and the best policy that looks only one step ahead."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,19 @@ from rlsvi.agents.contract import (
 )
 from rlsvi.bases import Basis
 from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.checks import Constraints, optional
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
 from rlsvi.envs.description import Made
 from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import FiniteMDP, Table
 from rlsvi.mdp.solve import backward_induction, myopic_values
+
+
+def check_mdp(name: str, mdp: Any) -> None:
+    """Raise an error if this is not an MDP."""
+    if not isinstance(mdp, FiniteMDP):
+        raise TypeError(f"{name} must be a FiniteMDP, such as problem.mdp, got {type(mdp).__name__}")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -58,10 +65,7 @@ class OptimalPolicy(Agent):
     needs_states = True
     _samples = False
     _known = None  # the MDP that its values belong to
-
-    def _check(self) -> None:
-        if self.mdp is not None and not isinstance(self.mdp, FiniteMDP):
-            raise TypeError(f"mdp must be a FiniteMDP, such as problem.mdp, got {type(self.mdp).__name__}")
+    _constraints: ClassVar[Constraints] = {"mdp": optional(check_mdp)}
 
     def __post_init__(self) -> None:
         super().__post_init__()

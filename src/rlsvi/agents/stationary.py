@@ -14,7 +14,8 @@ for l = 0, 1, ..
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from rlsvi.agents.no_progress import is_checked, is_no_wider
 from rlsvi.bases import Basis, Tabular
 from rlsvi.bases.basis import bound
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import one_of, shown, whole
+from rlsvi.core.checks import Constraints, one_of, optional, shown, whole
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words, compiled, unsigned
 from rlsvi.core.elementary import add_outer, factorise, pair_product, pair_sum, two_product
 from rlsvi.core.random import Seed, normal
@@ -37,6 +38,7 @@ from rlsvi.envs.task import Task, check_setting, setting_of
 
 Form = Literal["literal", "afterstate"]
 
+FOREVER = 2**62  # a memory of this many transitions evicts none
 MOST_ACTIONS = 2**20  # actions that a small file may have, if its basis gives all of them the same weights
 
 
@@ -54,12 +56,11 @@ class StationaryAgent(DiscountedAgent):
     diverged_above: float = 1000.0
     seed: Seed = None
 
-    def _check(self) -> None:
-        super()._check()
-        one_of("form", self.form, ("literal", "afterstate"))
-        if self.memory is not None:
-            whole("memory", self.memory, 1, FOREVER)
-        whole("regressions", self.regressions, 1, 10**5)
+    _constraints: ClassVar[Constraints] = {
+        "form": partial(one_of, names=("literal", "afterstate")),
+        "memory": optional(partial(whole, least=1, most=FOREVER)),
+        "regressions": partial(whole, least=1, most=10**5),
+    }
 
     def _notice(self) -> None:
         """Warn about values that diverge, and if there was never a reward and nothing new is found any more."""
@@ -225,7 +226,6 @@ class StationaryLSVI(StationaryAgent):
 
 
 Numbers = NDArray[Any]
-FOREVER = 2**62  # a ring of this many transitions evicts none
 KEPT = (np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.float64))  # types of stored features
 LINE = 64  # columns: planes of bytes aligned alike within cache lines are read faster
 

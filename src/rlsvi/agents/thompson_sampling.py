@@ -9,7 +9,7 @@ It ignores states, and learns which actions are good regardless of where they ar
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,11 +27,17 @@ from rlsvi.agents.contract import (
     values,
 )
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, shaped, shown
+from rlsvi.core.checks import Constraints, finite, shaped, shown
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import Seed, beta
 from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import FiniteMDP, Table
+
+
+def check_prior(name: str, prior: Any) -> None:
+    """Raise an error if these are not alpha and beta of a prior whose variates do not underflow."""
+    if (shaped(name, finite(name, prior), (2,)) < 0.1).any():
+        raise ValueError(f"{name} must be two numbers of at least 0.1, got {shown(prior)}")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -64,10 +70,7 @@ class ThompsonSampling(Agent):
     _takes_basis = False
     needs_horizon = False
     _samples_first = True
-
-    def _check(self) -> None:
-        if (shaped("prior", finite("prior", self.prior), (2,)) < 0.1).any():
-            raise ValueError(f"prior must be two numbers of at least 0.1, got {shown(self.prior)}")
+    _constraints: ClassVar[Constraints] = {"prior": check_prior}
 
     def _task_of(self, env: Any) -> Task:
         """Return the task that an environment poses; only its actions matter."""

@@ -1,7 +1,7 @@
 """Validation of arguments before they are used."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from inspect import signature
@@ -16,6 +16,26 @@ if TYPE_CHECKING:
 
 LARGEST_NUMBER = 1e100  # of a feature, reward or prior mean: its square and sums stay within float64
 QUICK_NUMBERS = 4096  # numbers that are checked all at once by the sum of their squares
+
+Constraint = Callable[[str, Any], Any]  # raises an error that names the argument, given its name and its value
+Constraints = Mapping[str, Constraint]
+
+
+def check_arguments(owner: Any) -> None:
+    """Check what a constructor has stored by the tables `_constraints` of its class and of those it derives from.
+
+    The table of a class has a constraint for each argument, in place of that of a class it derives from.
+    """
+    constraints: dict[str, Constraint] = {}
+    for kind in reversed(type(owner).__mro__):
+        constraints.update(vars(kind).get("_constraints", {}))
+    for name, check in constraints.items():
+        check(name, getattr(owner, name))
+
+
+def optional(check: Constraint) -> Constraint:
+    """Return a constraint that also allows None."""
+    return lambda name, value: None if value is None else check(name, value)
 
 
 def positive(name: str, value: Any) -> float:
@@ -69,6 +89,13 @@ def finite(name: str, values: Any) -> "Floats":
             f"{name} must be finite, got NaN, infinity or more than {LARGEST_NUMBER:g}: replace or remove it"
         )
     return array
+
+
+def at_least(name: str, value: Any, least: float) -> float:
+    """Return `value` if it is a finite number of at least `least`."""
+    if number(name, value) < least:
+        raise ValueError(f"{name} must be at least {least:g}, got {shown(value)}")
+    return float(value)
 
 
 def flag(name: str, value: Any) -> bool:

@@ -25,11 +25,12 @@ weights of the first episode are the prior mean.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import checked_basis, copy_into, is_full, no_features, plan, weights_shaped
+from rlsvi.agents.contract import copy_into, is_full, no_features, plan, weights_shaped
 from rlsvi.agents.finite.memory import Memory, empty
 from rlsvi.agents.finite.rlsvi import (
     ExtendedMind,
@@ -46,7 +47,7 @@ from rlsvi.agents.finite.rlsvi import (
 from rlsvi.bases import Features
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, flag, positive, shown
+from rlsvi.core.checks import Constraints, at_least
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled, generic
 from rlsvi.core.random import bits, gamma, normal
 from rlsvi.core.regression import Factor, prior_factor, rank_one, solve_upper
@@ -83,13 +84,7 @@ class BootstrapRLSVI(FiniteHorizonAgent):
     prior_weight: float = 1.0
     random_prior: bool = True
 
-    def _check(self) -> None:
-        positive("lam", self.lam)
-        if positive("prior_weight", self.prior_weight) < LEAST_WEIGHT:
-            raise ValueError(f"prior_weight must be at least {LEAST_WEIGHT}, got {shown(self.prior_weight)}")
-        flag("random_prior", self.random_prior)
-        finite("prior_mean", self.prior_mean)
-        checked_basis(self.basis)
+    _constraints: ClassVar[Constraints] = {"prior_weight": partial(at_least, least=LEAST_WEIGHT)}
 
     def _prior(self, task: Task, features: Features) -> Prior:
         mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))

@@ -27,7 +27,8 @@ The other kind of ensemble, with random weights instead of noise, is further bel
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -61,7 +62,7 @@ from rlsvi.agents.finite.rlsvi import (
 )
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import fits, number, one_of, positive, shown, whole
+from rlsvi.core.checks import Constraints, at_least, fits, one_of, positive, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.elementary import log
 from rlsvi.core.random import bits, normal, reseed, uniform
@@ -107,13 +108,12 @@ class EnsembleRLSVI(FiniteHorizonAgent):
     perturb: str = TARGETS
     prior_scale: float = 1.0
 
-    def _check(self) -> None:
-        positive("sigma", self.sigma)
-        whole("members", self.members, 1)
-        one_of("perturb", self.perturb, (TARGETS, WEIGHTS))
-        if number("prior_scale", self.prior_scale) < 0:
-            raise ValueError(f"prior_scale must be at least 0, got {shown(self.prior_scale)}")
-        super()._check()
+    _constraints: ClassVar[Constraints] = {
+        "sigma": positive,
+        "members": partial(whole, least=1),
+        "perturb": partial(one_of, names=(TARGETS, WEIGHTS)),
+        "prior_scale": partial(at_least, least=0.0),
+    }
 
     @property
     def members_in_use(self) -> int:

@@ -20,7 +20,8 @@ features are stored.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from rlsvi.agents.contract import Place, Step, broken, count, new_counters, rest
 from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent, Prior
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import in_unit_interval, positive, whole
+from rlsvi.core.checks import Constraints, in_unit_interval, positive, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, normal, reseed, uniform
 from rlsvi.envs.task import Task
@@ -70,12 +71,11 @@ class GradientRLSVI(FiniteHorizonAgent):
     _concurrent = False
     _keeps_factors = False
 
-    def _check(self) -> None:
-        positive("sigma", self.sigma)
-        for name in ("ensemble", "updates", "memory"):
-            whole(name, getattr(self, name), 1, 2**31 - 1)
-        in_unit_interval("nu", self.nu)
-        super()._check()
+    _constraints: ClassVar[Constraints] = {
+        "sigma": positive,
+        **dict.fromkeys(("ensemble", "updates", "memory"), partial(whole, least=1, most=2**31 - 1)),
+        "nu": in_unit_interval,
+    }
 
     def _learner_of(self, task: Task, features: Features) -> "GradientLearner":
         settings = self.ensemble, self.updates, float(self.nu), self.memory

@@ -43,7 +43,7 @@ from rlsvi.agents.finite.rlsvi import (
     value_iteration,
 )
 from rlsvi.bases import Features
-from rlsvi.core.checks import flag, shown
+from rlsvi.core.checks import shown
 from rlsvi.core.compile import ONE, Floats, Longs, compiled, unsigned
 from rlsvi.core.regression import HUGE_DIAGONAL, Factor, Noise, add, add_diagonal, rank_one, shrink
 from rlsvi.envs.task import Task
@@ -83,7 +83,6 @@ class IncrementalRLSVI(FiniteHorizonAgent):
 
     def _check(self) -> None:
         super()._check()
-        flag("keep_prior", self.keep_prior)
         self.step_sizes(0, 1)
 
     def step_sizes(self, first: int, episodes: int) -> Floats:

@@ -14,19 +14,19 @@ Algorithm 2 of the paper, with Algorithm 1 below:
 import math
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import (
+    LINEAR,
     Episode,
     MindLearner,
     Place,
     Workspace,
     broken,
-    checked_basis,
     count,
     is_full,
     learn,
@@ -45,7 +45,7 @@ from rlsvi.agents.no_progress import is_checked, is_explored
 from rlsvi.bases import Basis, Features
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, ridge_of
+from rlsvi.core.checks import Constraints, ridge_of
 from rlsvi.core.compile import (
     FOUR,
     ONE,
@@ -84,10 +84,10 @@ class FiniteHorizonAgent(Agent):
     _fused = True
     _concurrent = True
 
+    _constraints: ClassVar[Constraints] = LINEAR
+
     def _check(self) -> None:
         noise_of(*self._parameters())
-        finite("prior_mean", self.prior_mean)
-        checked_basis(self.basis)
 
     def _notice(self) -> None:
         """Warn if there was never a reward and hardly anything new is found any more."""

@@ -12,12 +12,13 @@ for l = 0, 1, ..
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.contract import diverged
+from rlsvi.agents.contract import check_basis, diverged
 from rlsvi.agents.diagnosis import recent, rise
 from rlsvi.agents.no_progress import (
     FIRST_EPISODES,
@@ -44,7 +45,7 @@ from rlsvi.agents.practice.parts import FEWEST_WAVES, usual_features
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.observed import is_table, picture_in, usual
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, in_unit_interval, shaped, shown, whole
+from rlsvi.core.checks import Constraints, finite, in_unit_interval, number, optional, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.random import Seed
 from rlsvi.core.regression import InverseGamma, Noise, noise_of
@@ -72,6 +73,17 @@ CUT_OFF = 0.5  # part of values above their upper bound that `diagnose` speaks o
 LONG_HOLD = 8  # steps to hold an action for, if the agent does nothing
 MOST_SHOWN = 8  # measured numbers whose ranges `diagnose` shows
 MOST_FOURIER = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
+
+
+def _checked_bounds(name: str, given: Any) -> Any:
+    if given is None or isinstance(given, str):
+        if given not in (None, "attainable"):
+            raise ValueError(f'{name} must be "attainable", two numbers or None, got {shown(given)}')
+        return given
+    low, high = shaped(name, finite(name, given), (2,))
+    if not low < high:
+        raise ValueError(f"{name} must be two numbers, the lower one first, got {shown(given)}")
+    return float(low), float(high)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -170,26 +182,34 @@ class BoundedRLSVI(PracticeAgent):
     _takes_parts = True
     _remedy = ""  # what to try if there is no progress, instead of its own words
 
+    _constraints: ClassVar[Constraints] = {
+        "gamma": partial(in_unit_interval, closed=True),
+        "basis": optional(partial(check_basis, methods=("rows", "bind"))),
+        "alike": in_unit_interval,
+        "bounds": _checked_bounds,
+        "regressions": optional(partial(whole, least=1, most=10**5)),
+        "tolerance": in_unit_interval,
+        "trace": optional(partial(in_unit_interval, closed=True)),
+        "memory": optional(partial(whole, least=1, most=2**62)),
+        "repeat": optional(partial(whole, least=1, most=2**16)),
+        "update_every": optional(partial(whole, least=1)),
+        "prior_mean": optional(number),
+    }
+
     def _check(self) -> None:
         noise = noise_of(RIDGE if self.lam is None else self.lam, UNKNOWN if self.sigma is None else self.sigma)
-        mean = 0.0 if self.prior_mean is None else self.prior_mean
         self._planning = Planning(
-            noise=(*noise, in_unit_interval("gamma", self.gamma, closed=True)),
-            bounds=_bounds(self.bounds),
-            most=None if self.regressions is None else whole("regressions", self.regressions, 1, 10**5),
-            tolerance=in_unit_interval("tolerance", self.tolerance),
-            mean=float(shaped("prior_mean", finite("prior_mean", mean), ())),
-            alike=in_unit_interval("alike", self.alike),
+            noise=(*noise, float(self.gamma)),
+            bounds=_checked_bounds("bounds", self.bounds),
+            most=self.regressions,
+            tolerance=float(self.tolerance),
+            mean=0.0 if self.prior_mean is None else float(self.prior_mean),
+            alike=float(self.alike),
             in_usual_rewards=self.sigma is None,
-            trace=None if self.trace is None else in_unit_interval("trace", self.trace, closed=True),
-            repeat=None if self.repeat is None else whole("repeat", self.repeat, 1, 2**16),
-            memory=None if self.memory is None else whole("memory", self.memory, 1, 2**62),
+            trace=None if self.trace is None else float(self.trace),
+            repeat=self.repeat,
+            memory=self.memory,
         )
-        if self.update_every is not None:
-            whole("update_every", self.update_every, 1)
-        made = not isinstance(self.basis, type) and (hasattr(self.basis, "rows") or hasattr(self.basis, "bind"))
-        if self.basis is not None and not made:
-            raise TypeError(f"basis must be a basis such as rlsvi.bases.Fourier(), got {shown(self.basis)}")
 
     @property
     def rescalings(self) -> int:
@@ -454,14 +474,3 @@ def suited_to_parts(n: int, parts: tuple[int, ...]) -> RowBasis:
     if n <= MOST_FOURIER and len(usual(n).rows(np.zeros((1, n)))[0]) <= most:
         return usual(n)
     return Waves(features=min(max(most - 1 - n, FEWEST_WAVES), Waves.features))
-
-
-def _bounds(given: Any) -> Any:
-    if given is None or isinstance(given, str):
-        if given not in (None, "attainable"):
-            raise ValueError(f'bounds must be "attainable", two numbers or None, got {shown(given)}')
-        return given
-    low, high = shaped("bounds", finite("bounds", given), (2,))
-    if not low < high:
-        raise ValueError(f"bounds must be two numbers, the lower one first, got {shown(given)}")
-    return float(low), float(high)

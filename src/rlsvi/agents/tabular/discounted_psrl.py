@@ -19,7 +19,8 @@ import hashlib
 import math
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Text
@@ -38,7 +39,7 @@ from rlsvi.agents.no_progress import (
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, is_exact, layout_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import in_unit_interval, positive, whole
+from rlsvi.core.checks import Constraints, in_unit_interval, positive, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
 from rlsvi.core.elementary import power
 from rlsvi.core.random import Seed, normal
@@ -95,12 +96,16 @@ class DiscountedPSRL(Agent):
     update_every = 1
     _remedy = ""  # what to try if there is no progress, instead of its own words
 
+    _constraints: ClassVar[Constraints] = {
+        "gamma": in_unit_interval,
+        "optimism": positive,
+        "sweeps": partial(whole, least=1, most=10**9),
+        "backups": partial(whole, least=1, most=10**9),
+    }
+
     def _check(self) -> None:
         self._planning = TablePlanning(
-            in_unit_interval("gamma", self.gamma),
-            positive("optimism", self.optimism),
-            whole("sweeps", self.sweeps, 1, 10**9),
-            whole("backups", self.backups, 1, 10**9),
+            float(self.gamma), float(self.optimism), int(self.sweeps), int(self.backups)
         )
 
     @property

@@ -15,11 +15,11 @@ a bonus. The theory requires |phi(s, a)| <= 1, which is checked.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import checked_basis, restored_features
+from rlsvi.agents.contract import check_basis, restored_features
 from rlsvi.agents.tabular.table import (
     TabularAgent,
     TabularMind,
@@ -32,7 +32,7 @@ from rlsvi.agents.tabular.table import (
 from rlsvi.bases import Basis
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import positive, whole
+from rlsvi.core.checks import Constraints, optional, positive, whole
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.elementary import log
 from rlsvi.core.regression import Factor, prior_factor, rank_one, solve, solve_lower
@@ -78,9 +78,9 @@ class LSVIUCB(TabularAgent):
     planned: int = 100_000
     basis: Basis | None = None
 
+    _constraints: ClassVar[Constraints] = {"basis": optional(check_basis), "lam": positive}
+
     def _check(self) -> None:
-        checked_basis(self.basis)
-        positive("lam", self.lam)
         self._beta(1, 1)
 
     def _beta(self, weights: int, horizon: int) -> float:

@@ -15,12 +15,12 @@ all. The last period counts for R only, since no next state is observed in it.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values, range_of
-from rlsvi.core.checks import positive
+from rlsvi.core.checks import Constraints, check_even, optional, positive
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.random import gamma, normal, pick
 from rlsvi.mdp.examples import weights_of
@@ -64,8 +64,10 @@ class PSRL(TabularAgent):
     alpha_R: float | tuple[float, float] = 1.0
     reward_noise: float | None = None
 
+    _constraints: ClassVar[Constraints] = {"alpha_P": check_even, "reward_noise": optional(positive)}
+
     def _rule(self, H: int, S: int, A: int) -> "PSRLRule | HomogeneousPSRLRule":
-        noise = 0.0 if self.reward_noise is None else positive("reward_noise", self.reward_noise)
+        noise = 0.0 if self.reward_noise is None else float(self.reward_noise)
         prior = reward_prior(self.reward_range, self.alpha_R, noise), state_weights(self.alpha_P, S)
         if not self.homogeneous:
             return PSRLRule(*prior, p=np.zeros(S + 1))

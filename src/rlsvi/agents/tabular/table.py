@@ -36,7 +36,7 @@ from rlsvi.agents.contract import (
 from rlsvi.agents.no_progress import is_checked, is_explored
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import check_even, finite, fits, flag, shaped, shown
+from rlsvi.core.checks import finite, fits, shaped, shown
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, generic
 from rlsvi.core.random import Seed, copy
 from rlsvi.envs.task import Task
@@ -67,9 +67,7 @@ class TabularAgent(Agent):
     reward_range = (-math.inf, math.inf)
 
     def _check(self) -> None:
-        flag("homogeneous", self.homogeneous)
-        check_even("alpha_P", alpha := getattr(self, "alpha_P", 1.0))
-        self._rule(1, np.size(alpha), 1)
+        self._rule(1, np.size(getattr(self, "alpha_P", 1.0)), 1)
 
     def _rule(self, H: int, S: int, A: int) -> Any:
         """Return the parameters of the algorithm, checked, and its work arrays: a named tuple of its own class."""

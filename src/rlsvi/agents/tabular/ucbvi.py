@@ -20,10 +20,11 @@ paper assumes known; the first bonus is wide enough for it.
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import ClassVar, Literal, NamedTuple
 
 from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values, probability, range_of
-from rlsvi.core.checks import one_of, positive, whole
+from rlsvi.core.checks import Constraints, one_of, positive, whole
 from rlsvi.core.compile import Words, compiled
 from rlsvi.core.elementary import log
 
@@ -63,8 +64,9 @@ class UCBVI(TabularAgent):
     planned: int = 100_000
     scale: float = 1.0
 
+    _constraints: ClassVar[Constraints] = {"bonus": partial(one_of, names=("hoeffding", "bernstein"))}
+
     def _rule(self, H: int, S: int, A: int) -> "UCBVIRule":
-        one_of("bonus", self.bonus, ("hoeffding", "bernstein"))
         low, high = range_of(self.reward_range, with_zero=True)
         steps = whole("planned", self.planned, 1, 2**62) * H
         L = log(5 * H * S * A * steps / probability("delta", self.delta))
