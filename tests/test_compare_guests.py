@@ -19,9 +19,7 @@ from gymnasium.wrappers import TimeLimit
 import rlsvi
 from own_things import Corridor, Counting, QLearning, corridor, counting
 from rlsvi import compare, problems
-from rlsvi.agents.contract import NothingLearned
-from rlsvi.simulate import simulate
-from rlsvi.simulate.finite import UNKNOWN_STEPS, Recorded, fused_for, replaced, run_stepped
+from rlsvi.simulate.finite import fused_for
 
 HERE = Path(__file__).parent
 
@@ -43,46 +41,34 @@ class Endless(gym.Env):
         return 0, 1.0, False, False, {}
 
 
-class Stepping:
-    """Learns for a number of steps, and begins anew whenever it is called."""
+# ---- episodes ---------------------------------------------------------------------------------------------
+
+
+class Steps(rlsvi.ContinualRLSVI):
+    """Learns for a number of steps, as all continual agents do; notes how many."""
 
     asked = ()
 
-    def __init__(self, env):
-        self.env = env
-
-    def learn(self, total_timesteps):
-        Stepping.asked += (total_timesteps,)
-        self.env.reset()
-        for _ in range(total_timesteps):
-            *_, terminated, truncated, _ = self.env.step(0)
-            if terminated or truncated:
-                self.env.reset()
-
-
-# ---- episodes ---------------------------------------------------------------------------------------------
+    def learn(self, env, *, steps, **options):
+        Steps.asked += (steps,)
+        return super().learn(env, steps=steps, **options)
 
 
 @pytest.mark.parametrize(
     ("make", "steps"),
     [
-        (lambda: TimeLimit(Endless(), 1500), 1500),
-        (lambda: gym.wrappers.TimeAwareObservation(TimeLimit(TimeLimit(Endless(), 1500), 1200)), 1200),
-        (lambda: gym.make("CartPole-v1", max_episode_steps=7), 7),
+        (lambda: TimeLimit(Endless(), 150), 150),
+        (lambda: TimeLimit(gym.wrappers.RecordEpisodeStatistics(TimeLimit(Endless(), 120)), 150), 120),
+        (lambda: gym.make("FrozenLake-v1", max_episode_steps=7), 7),
+        (counting, None),
     ],
-    ids=["limit", "two limits", "made"],
+    ids=["limit", "two limits", "made", "unknown"],
 )
-def test_a_guest_is_asked_for_enough_steps_for_whole_episodes(make, steps, monkeypatch):
-    monkeypatch.setattr(Stepping, "asked", ())
-    runs = small({"a": Stepping}, make, 3, seeds=1)
-    assert runs.frame["reward"].to_list() == [steps] * 3
-    assert Stepping.asked == (3 * steps,)
-
-
-def test_a_guest_is_asked_for_many_steps_where_no_limit_is_known(monkeypatch):
-    monkeypatch.setattr(Stepping, "asked", ())
-    assert small({"a": Stepping}, counting, 3, seeds=1).frame["reward"].to_list() == [0.0] * 3
-    assert Stepping.asked == (UNKNOWN_STEPS,)
+def test_an_agent_that_counts_steps_is_asked_for_enough_for_whole_episodes(make, steps, monkeypatch):
+    monkeypatch.setattr(Steps, "asked", ())
+    runs = small({"a": Steps}, make, 3, seeds=1)
+    assert runs.frame.height == 3
+    assert Steps.asked == ((3 * steps if steps else 10**9),)
 
 
 class Impatient:
@@ -102,21 +88,13 @@ def test_an_episode_that_is_cut_off_is_refused(agent):
         small({"a": agent}, lambda: TimeLimit(Endless(), 9))
 
 
-def test_learn_may_return_in_the_middle_of_an_episode_and_go_on():
-    class Piecewise:
-        started = False
+def test_a_guest_that_plays_too_few_episodes_is_named():
+    class Lazy(QLearning):
+        def learn(self, env, episodes):
+            super().learn(env, episodes - 1)
 
-        def learn(self, env, steps):
-            if not self.started:
-                self.observation, _ = env.reset()
-                self.started = True
-            for _ in range(7):
-                *_, terminated, truncated, _ = env.step(1)
-                if terminated or truncated:
-                    env.reset()
-
-    env = Recorded(TimeLimit(Endless(), 10), 3)
-    assert run_stepped(Piecewise(), env).reward.tolist() == [10.0] * 3
+    with pytest.raises(RuntimeError, match=r"Lazy\.learn returned after 5 of 6 episodes"):
+        small({"a": Lazy}, corridor)
 
 
 # ---- copies -----------------------------------------------------------------------------------------------
@@ -237,8 +215,8 @@ def test_an_agent_that_imports_torch_is_seeded_from_the_first_draw_on(tmp_path, 
 class Drawing(rlsvi.RLSVI):
     """A subclass that draws from the generator that all share."""
 
-    def predict(self, observation, state=None, episode_start=None, deterministic=False, action_mask=None):
-        return int(np.random.randint(2)), None  # noqa: NPY002
+    def _choose(self, *arguments):
+        return int(np.random.randint(2))  # noqa: NPY002
 
 
 def test_a_subclass_that_draws_from_the_shared_generator_is_seeded():
@@ -264,94 +242,17 @@ def test_settle_is_called_before_every_episode():
     assert small({"ours": by_evidence}, problems.chain(4), 5).loops == {"ours": "fused"}
 
 
-def test_an_error_of_predict_is_not_swallowed_in_the_first_episode():
-    class Broken(rlsvi.RLSVI):
-        def predict(self, *arguments, **options):
-            raise RuntimeError("my bug")
-
-    with pytest.raises(RuntimeError, match="my bug"):
-        small({"a": Broken()}, problems.chain(4), 1)
-    with pytest.raises(NothingLearned, match="learned nothing yet"):
-        rlsvi.RLSVI().predict(0)
-
-
-def test_predict_is_called_with_what_it_takes_by_name():
-    seen = []
-
-    class Few(rlsvi.RLSVI):
-        def predict(self, observation, state=None, deterministic=False):
-            seen.append((state, deterministic))
-            return 1, (state or 0) + 1
-
-    class Any(rlsvi.RLSVI):
-        def predict(self, observation, **options):
-            seen.append(options)
-            return 0, None
-
-    class Lone(rlsvi.RLSVI):
-        def predict(self, observation):
-            return 1
-
-    small({"few": Few()}, problems.chain(3), 1, seeds=1)
-    assert seen == [(None, False), (1, False)]
-    seen.clear()
-    small({"any": Any()}, problems.chain(3), 1, seeds=1)
-    assert seen[0] == {"state": None, "episode_start": True}
-    with pytest.raises(TypeError, match=r"Lone\.predict must return an action and a state, got 1"):
-        small({"lone": Lone()}, problems.chain(3), 1)
-
-
-def test_methods_that_are_set_on_an_instance_are_called_or_refused():
-    paid, remembered = [], []
-
-    def seen(reward):
-        paid.append(reward)
-        return reward
-
-    class Own(rlsvi.RLSVI):
-        def new_learner(self, task, example):
-            learner = super().new_learner(task, example)
-            remember = learner.remember
-            learner.remember = lambda *given: remembered.append(1) or remember(*given)
-            return learner
+def test_methods_that_are_set_on_an_instance_are_called():
+    paid = []
 
     def patched(seed):
         agent = rlsvi.RLSVI(seed=seed)
-        agent.reward = seen
+        agent.reward = lambda reward: paid.append(reward) or reward
         return agent
 
-    agent = patched(0)
-    assert replaced(agent) == ["reward"]
-    assert not fused_for(agent)
-    with pytest.raises(
-        TypeError, match=r"agents\['a'\] has methods of its own, reward, .*: override them in a sub"
-    ):
-        small({"a": agent}, problems.chain(4))
-    runs = small({"a": patched, "own": Own()}, problems.chain(4), 3, seeds=1)
-    assert runs.loops == {"a": "stepped", "own": "stepped"}
+    assert not fused_for(patched(0))
+    assert small({"a": patched}, problems.chain(4), 3, seeds=1).loops == {"a": "stepped"}
     assert len(paid) == 3 * 3
-    assert len(remembered) == 3
-    agent = rlsvi.RLSVI(seed=0)
-    agent.predict = lambda observation, **_: (0, None)
-    assert not simulate(agent, problems.chain(4), 3, trace=True).trace.actions.any()
-
-
-def test_what_this_library_sets_on_instances_is_no_change():
-    for name in (
-        "RLSVI",
-        "LSVI",
-        "IncrementalRLSVI",
-        "PSRL",
-        "UCRL2",
-        "UCBVI",
-        "OptimalPolicy",
-        "ContextualBandit",
-    ):
-        agent = getattr(rlsvi, name)(seed=0)
-        simulate(agent, problems.chain(4), 2)
-        assert not replaced(agent)
-        assert not replaced(agent._learner)
-        assert fused_for(agent)
 
 
 # ---- errors -----------------------------------------------------------------------------------------------
@@ -367,15 +268,12 @@ def test_an_error_names_agent_and_seed():
     assert caught.value.__notes__ == ["in the run of agents['failing'] with seed 7"]
 
 
-def test_arguments_that_learn_may_not_require_are_named():
+def test_a_guest_that_learns_in_another_way_is_refused():
     class Other(QLearning):
-        def learn(self, env, n_episodes):
+        def learn(self, total_timesteps):
             pass
 
-    message = (
-        r"Other.learn\(env, n_episodes\) cannot be called .*'n_episodes'.* episodes, or a number of steps called "
-    )
-    with pytest.raises(TypeError, match=message + "steps, total_timesteps, timesteps; all else needs a default"):
+    with pytest.raises(TypeError, match=r"Other\.learn cannot be called as learn\(env, episodes\)"):
         small({"a": Other}, corridor)
 
 
@@ -401,7 +299,7 @@ class Never:
     def __init__(self, env):
         pass
 
-    def learn(self, env, how):
+    def learn(self, env, episodes, how):
         Never.begun += 1
         env.reset()
         while not Never.released.is_set():
@@ -414,8 +312,8 @@ class Never:
 @pytest.mark.parametrize("how", ["slow", "idle"])
 def test_an_interrupt_ends_a_comparison(how, recwarn):
     class Such(Never):
-        def learn(self, env):
-            super().learn(env, how)
+        def learn(self, env, episodes):
+            super().learn(env, episodes, how)
 
     Never.begun = 0
     Never.released.clear()
@@ -433,8 +331,8 @@ def test_an_interrupt_ends_a_comparison(how, recwarn):
 
 def test_an_error_stops_an_agent_in_an_endless_episode():
     class Such(Never):
-        def learn(self, env):
-            super().learn(env, "slow")
+        def learn(self, env, episodes):
+            super().learn(env, episodes, "slow")
 
     Never.released.clear()
     with pytest.raises(ValueError, match="number of periods is not known"):

@@ -8,24 +8,22 @@ it was after its last complete episode.
 """
 
 import inspect
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cached_property, partialmethod
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 
 from rlsvi.agents.agent import Agent
+from rlsvi.agents.continual import ContinualAgent
 from rlsvi.agents.contract import (
     ACTION,
     EPISODE,
     POSTERIOR,
     MindLearner,
-    NothingLearned,
-    Place,
     Workspace,
     is_full,
     learn,
@@ -122,42 +120,42 @@ def part_of(history: History, now: slice) -> History:
 
 # ---- Which loop serves an agent: the fused one, or stepping through an environment -------------------------
 #
-# The fused loop calls compiled functions in place of methods of an agent and its learner, and the classes of this
-# library say by `_fused` that both do the same. A class outside of it that overrides one of their methods is
-# stepped, so that the method is called, unless it says `_fused = True` itself.
+# The fused loop calls compiled functions in place of these methods. The classes of this library say by `_fused`
+# that both do the same. A class outside of it that defines one of them is stepped, so that the method is called,
+# unless it says `_fused = True` itself.
 
 
-def ours(cls: type) -> bool:
-    """Return whether a class belongs to this library."""
-    return cls.__module__.startswith("rlsvi.")
+METHODS = {
+    "_choose",
+    "_episode",
+    "_first",
+    "_learner_of",
+    "_notice",
+    "_play",
+    "_settle",
+    "_uses_sample",
+    "learn",
+    "new_learner",
+    "reward",
+}
 
 
-def overridden(cls: type) -> list[str]:
-    """Return the methods of this library that a class overrides outside of it without saying that it is fused."""
-    own = list(takewhile(lambda base: not ours(base) and "_fused" not in vars(base), cls.__mro__))
-    names = {name for base in own for name, value in vars(base).items() if _is_method(value)}
-    known = {name for base in cls.__mro__ if ours(base) for name in vars(base)}
-    return sorted(name for name in names & known if not name.startswith("__"))
-
-
-def replaced(thing: Any) -> list[str]:
-    """Return the methods of this library that were set on an instance, as in `agent.reward = f`."""
-    own = getattr(thing, "__dict__", {}).keys() - getattr(thing, "__dataclass_fields__", {})
-    theirs = [vars(base) for base in type(thing).__mro__ if ours(base)]
-    return sorted(name for name in own if any(_is_method(names.get(name)) for names in theirs))
-
-
-def _is_method(value: Any) -> bool:
-    kinds = property, cached_property, partialmethod, staticmethod, classmethod
-    return isinstance(value, kinds) or (callable(value) and not isinstance(value, type))
+def _keeps_methods(agent: Agent) -> bool:
+    """Return whether the methods that the fused loop replaces are those of a class that says it is fused."""
+    if METHODS & vars(agent).keys():
+        return False
+    for cls in type(agent).__mro__:
+        if cls.__module__.startswith("rlsvi.") or "_fused" in vars(cls):
+            return True
+        if METHODS & vars(cls).keys():
+            return False
+    return True
 
 
 def fused_for(agent: Agent) -> bool:
     """Return whether the fused loop does all that stepping would do with an agent."""
-    learner = agent._learner
-    if not agent._fused or agent.update_every is not None or not isinstance(learner, MindLearner | None):
-        return False
-    return not any(overridden(type(thing)) or replaced(thing) for thing in (agent, learner))
+    known = isinstance(agent._learner, MindLearner | None)
+    return agent._fused and agent.update_every is None and known and _keeps_methods(agent)
 
 
 DONE, FULL, BROKEN = 0, 1, 2
@@ -175,8 +173,8 @@ def simulate(
 ) -> History:
     """Let `agent` learn `episodes` more episodes of `problem`; releases the GIL.
 
-    If a class outside of this library overrides a method, such as `reward` or `predict`, and does not declare
-    `_fused`, the agent is stepped through an environment instead, and `regret` is that of the actions taken.
+    An agent whose class is not of this library and overrides a method of learning, such as `reward`, is stepped
+    through an environment instead, and `regret` is that of the actions taken.
 
     Parameters
     ----------
@@ -398,7 +396,6 @@ def go_on(
 # resets that have none, and ends `learn` when the last episode is over. Only whole episodes count.
 
 
-STEPS = ("steps", "total_timesteps", "timesteps")  # what others call the number of steps to learn for
 UNKNOWN_STEPS = 10**9  # steps to learn for if the limit of an episode is not known
 
 
@@ -504,11 +501,6 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
             history.trace.states[i, h], history.trace.actions[i, h] = s, a
             history.trace.rewards[i, h] = reward
 
-    @property
-    def progress(self) -> tuple[int, int]:
-        """The episodes played, and the steps of the one that is not over."""
-        return self.played, self._steps
-
     def _finish(self) -> None:
         """Count the episode that is over."""
         self.history.regret[self.played] = self.history.path_regret[self.played]
@@ -517,97 +509,43 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def run_stepped(agent: Any, env: Recorded) -> History:
-    """Let anything with `learn` learn all episodes of `env`; if it is bound to an environment, that must be `env`.
+    """Let anything with `learn(env, episodes)` learn all episodes of `env`.
 
-    `learn` is called with the environment, if it takes one, and with the episodes that are left, or with at least
-    as many steps as they can have. If it returns earlier, it is called again. An overridden `predict` of an agent
-    of this library decides in learning, too.
+    A continual agent, and a model of stable-baselines3, which must be bound to `env`, learn for a number of steps.
+    It is enough for all episodes, and they are stopped when the last one is over.
     """
-    own = isinstance(agent, Agent) and getattr(agent.predict, "__func__", None) is not Agent.predict
-    if own:
-        agent._decide = decide_by_predict(agent, env)
-    try:
-        first = True
-        while env.played < env.episodes:
-            before = env.progress
-            with suppress(EpisodesPlayed):
-                _learn(agent, env, first)
-            if env.progress == before:
-                raise RuntimeError(
-                    f"{type(agent).__name__}.learn returned after {env.played} of {env.episodes} episodes: let it "
-                    "play the episodes or steps it is asked for, in the environment it is given"
-                )
-            first = False
-    finally:
-        if own:
-            agent._decide = None
+    steps = UNKNOWN_STEPS if env.limit is None else env.episodes * env.limit
+    with suppress(EpisodesPlayed):
+        if isinstance(agent, ContinualAgent):
+            agent.learn(env, steps=steps, progress=False)
+        elif isinstance(agent, Agent):
+            agent.learn(env, env.episodes, progress=False)
+        elif _is_model(agent):
+            agent.learn(steps)
+        else:
+            agent.learn(env, env.episodes)
+    if env.played < env.episodes:
+        raise RuntimeError(
+            f"{type(agent).__name__}.learn returned after {env.played} of {env.episodes} episodes: let "
+            "learn(env, episodes) play that number of episodes in the environment it is given"
+        )
     return env.history
 
 
-def _learn(agent: Any, env: Recorded, first: bool) -> None:
-    """Call `learn` with those arguments that it takes."""
-    signature = inspect.signature(agent.learn)
-    takes = signature.parameters
-    left = env.episodes - env.played
-    known = {"episodes": left, "progress": False, "reset_num_timesteps": first}
-    given = {name: value for name, value in known.items() if name in takes}
-    steps = next((name for name in STEPS if name in takes), None)
-    if "episodes" not in takes and steps is not None:
-        given[steps] = UNKNOWN_STEPS if env.limit is None else left * env.limit
-    elif "episodes" not in takes and _takes_any_name(takes):
-        given["episodes"] = left
-    begins = next(iter(takes.values()), None)
-    by_position = begins and begins.kind in (
-        begins.POSITIONAL_ONLY,
-        begins.POSITIONAL_OR_KEYWORD,
-        begins.VAR_POSITIONAL,
-    )
-    where = (env,) if begins and by_position and begins.name not in given else ()
+def check_learn(agent: Any) -> None:
+    """Raise an error unless `run_stepped` can let an agent learn."""
+    if isinstance(agent, Agent) or _is_model(agent):
+        return
     try:
-        signature.bind(*where, **given)
+        inspect.signature(agent.learn).bind("env", "episodes")
     except TypeError as error:
         raise TypeError(
-            f"{type(agent).__name__}.learn{signature} cannot be called ({error}): it may take the environment as "
-            f"its first argument, and episodes, or a number of steps called {', '.join(STEPS)}; all else needs a "
-            "default"
+            f"{type(agent).__name__}.learn cannot be called as learn(env, episodes) ({error}): let it take the "
+            "environment and the number of episodes to play"
         ) from None
-    agent.learn(*where, **given)
 
 
-def _takes_any_name(takes: Mapping[str, inspect.Parameter]) -> bool:
-    return any(it.kind is it.VAR_KEYWORD for it in takes.values())
-
-
-def decide_by_predict(agent: Agent, env: Recorded) -> Callable[[Place], int | None]:
-    """Return a function that lets the agent's own `predict` decide in learning.
-
-    It is called with the observation, and by name with what it takes of state, episode_start and action_mask. As
-    long as it raises NothingLearned, the agent decides as usual.
-    """
-    takes = inspect.signature(agent.predict).parameters
-    name = f"{type(agent).__name__}.predict"
-    state: Any = None
-
-    def decide(place: Place) -> int | None:
-        nonlocal state
-        start = place.h == 0
-        known: dict[str, Any] = {"state": None if start else state, "episode_start": start}
-        if env.info.get("action_mask") is not None:
-            known["action_mask"] = env.info["action_mask"]
-        given = {key: value for key, value in known.items() if key in takes or _takes_any_name(takes)}
-        try:
-            returned: Any = agent.predict(env.observation, **given)
-        except NothingLearned:
-            return None
-        if not isinstance(returned, tuple) or len(returned) != 2:
-            raise TypeError(f"{name} must return an action and a state, got {shown(returned)}")
-        action, state = returned
-        assert agent._task is not None
-        decided: Any = agent._task.number(action)
-        within = np.all((decided >= 0) & (decided < place.legal.size))
-        if not (within and np.all(place.legal[decided])):
-            raise ValueError(f"{name} returned {shown(action)}, which is not a legal action")
-        number: int | None = decided
-        return number
-
-    return decide
+def _is_model(agent: Any) -> bool:
+    """Return whether an agent is a model of stable-baselines3, without importing it."""
+    module = sys.modules.get("stable_baselines3.common.base_class")
+    return module is not None and isinstance(agent, module.BaseAlgorithm)

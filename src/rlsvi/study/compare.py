@@ -34,7 +34,7 @@ from rlsvi.mdp import FiniteMDP, from_gymnasium
 from rlsvi.problems import Problem, chain
 from rlsvi.progress import bar
 from rlsvi.simulate import simulate
-from rlsvi.simulate.finite import Recorded, blank_history, fused_for, ours, replaced, run_stepped
+from rlsvi.simulate.finite import Recorded, blank_history, check_learn, fused_for, run_stepped
 from rlsvi.simulate.gpu import Batch, bytes_of, check_memory, refuse
 from rlsvi.study.executors import Executor, checked_executor, serial
 from rlsvi.study.job import Columns, Failed, Job
@@ -60,19 +60,17 @@ def compare(
 ) -> Runs:
     """Let each agent learn `problem` for `episodes` episodes, once with every seed.
 
-    Agents of this library learn a problem whose solution is known in a compiled loop. All others, and those with a
-    method overridden outside of this library by a class that does not declare `_fused`, are stepped through the
-    environment; `runs.loops` says which. Results are regrets if the solution is known, and returns otherwise.
+    Agents of this library learn a problem whose solution is known in a compiled loop. All others, and subclasses
+    that override a method of learning, are stepped through the environment; `runs.loops` says which. Results are
+    regrets if the solution is known, and returns otherwise.
 
     Parameters
     ----------
     agents
         Agents by name. An agent serves as a template: every run learns with a new clone. A class, or a function of
         `env` and `seed` (or one of them, by these names), makes the agent of each run. It may be anything with a
-        method `learn`, such as a model of stable-baselines3: `lambda env, seed: PPO("MlpPolicy", env, seed=seed)`.
-        `learn` may take the environment as its first argument, and `episodes`, or a number of steps called
-        `steps`, `total_timesteps` or `timesteps`. Steps are enough for all episodes: it is stopped when the last
-        one is over. `rlsvi.agent_for` makes the default agent.
+        method `learn(env, episodes)`, or a model of stable-baselines3, as in
+        `lambda env, seed: PPO("MlpPolicy", env, seed=seed)`. `rlsvi.agent_for` makes the default agent.
     problem
         A problem, a Gymnasium environment or its id, or a function that returns one of these. A function that
         takes `seed`, or requires an argument, is called with each seed; others are called without. It must make a
@@ -168,13 +166,11 @@ class Comparison(NamedTuple):
                 agent = make_agent(name, given, env, seed)
                 if is_ours(agent):
                     alone.close()
+                check_learn(agent)
                 if known is not None and isinstance(agent, Agent) and agent._fused:
-                    if fused_for(agent):
-                        history = simulate(agent, known, self.episodes, advance=advance)
-                        return Run(
-                            history, regret, FUSED if fused_for(agent) else STEPPED
-                        )  # as its learner may be
                     agent._adopt(known.mdp, known.basis)
+                    if fused_for(agent):
+                        return Run(simulate(agent, known, self.episodes, advance=advance), regret, FUSED)
                 return Run(run_stepped(agent, env), regret, STEPPED)
 
 
@@ -363,7 +359,6 @@ def check_agents(agents: Any) -> None:
                 f"seed that makes anything with learn, as in lambda env, seed: PPO('MlpPolicy', env, seed=seed); "
                 f"got {shown(given)}"
             )
-        _check_clone(name, given)
 
 
 def make_agent(name: str, given: Any, env: Any, seed: int) -> Any:
@@ -372,20 +367,10 @@ def make_agent(name: str, given: Any, env: Any, seed: int) -> Any:
         return given.clone(seed=seed)
     made = _call(name, given, env, seed)
     if isinstance(made, Agent) and getattr(made, "seed", None) is None:
-        _check_clone(name, made)
         made = made.clone(seed=seed)
     if isinstance(made, type) or not callable(getattr(made, "learn", None)):
         raise TypeError(f"agents[{shown(name)}] must make an agent with a method learn, got {shown(made)}")
     return made
-
-
-def _check_clone(name: str, agent: Any) -> None:
-    """Raise an error if a clone would not behave like the agent."""
-    if isinstance(agent, Agent) and (lost := replaced(agent)):
-        raise TypeError(
-            f"agents[{shown(name)}] has methods of its own, {', '.join(lost)}, that its clones would not have: "
-            "override them in a subclass, or pass a function of seed that makes the agent"
-        )
 
 
 def _call(name: str, function: Callable[..., Any], env: Any, seed: int) -> Any:
@@ -418,7 +403,8 @@ def is_ours(given: Any) -> bool:
     """Return whether making and teaching an agent uses no global generators: all its code is of this library."""
     kind = given if isinstance(given, type) else type(given)
     if issubclass(kind, Agent):
-        return all(ours(base) for base in kind.__mro__[: kind.__mro__.index(Agent)])
+        own = kind.__mro__[: kind.__mro__.index(Agent)]
+        return all(base.__module__.startswith("rlsvi.") for base in own)
     return str(getattr(given, "__module__", "")).startswith("rlsvi.")
 
 
