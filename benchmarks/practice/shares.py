@@ -1,11 +1,11 @@
-"""The share of the gap between random play and the rule that our agent closes, greedily and while it learns.
+"""The share of the gap between random play and a reference that our agent closes, greedily and while it learns.
 
     python -m benchmarks.practice report --learners ours --tasks Inventory Routing Maintenance Pricing Storage
     python -m benchmarks.practice.shares
 
-The first command measures the problems from operations, the second prints their table. 0 is what random play earns
-and 1 what the rule earns. Greedy: 100 fresh episodes of the posterior mean. Learning: the mean return of all
-episodes up to there.
+The first command measures the problems from operations, the second prints the table of those and of the problems
+in unseen.py. 0 is what random play earns and 1 what the reference earns. Greedy: 100 fresh episodes of the
+posterior mean. Learning: the mean return of all episodes up to there.
 """
 
 import argparse
@@ -16,6 +16,9 @@ import numpy as np
 from benchmarks.practice.evaluation import score
 from benchmarks.practice.operations import OPERATIONS, RULES
 from benchmarks.practice.results import read
+from benchmarks.practice.unseen import REFERENCES, UNSEEN
+
+KNOWN = OPERATIONS | UNSEEN
 
 
 def lines(task, runs):
@@ -23,7 +26,7 @@ def lines(task, runs):
     runs = [run for run in runs if len(run.rows) == len(task.points) and run.training]  # those that are complete
     for i, point in enumerate(task.points):
         earned = np.array([(score(run.rows[i]), run.earned(point)) for run in runs])  # (seeds, 2)
-        shares = (earned - task.random) / (RULES[task.name] - task.random)
+        shares = (earned - task.random) / ((RULES | REFERENCES)[task.name] - task.random)
         cells = [f"{np.median(each):z.2f} ({each.min():z.2f})" for each in shares.T]
         yield f"| {task.name} | {point} | {' | '.join(cells)} |"
 
@@ -38,8 +41,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     print("| task | episodes | greedy: median (worst) | learning: median (worst) |\n|---|---:|---:|---:|")
     for (task, learner), runs in read(options.out).items():
-        if task in OPERATIONS and learner == "ours":
-            print("\n".join(lines(OPERATIONS[task], list(runs.values()))))
+        if task in KNOWN and learner == "ours":
+            print("\n".join(lines(KNOWN[task], list(runs.values()))))
 
 
 if __name__ == "__main__":
