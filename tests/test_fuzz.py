@@ -262,8 +262,8 @@ FUZZ = Fuzz(
         "agents": (100, r"rlsvi\.\w+ "),
         "methods of agents": (100, r"rlsvi\.\w+\.\w+ "),
         "bases": (60, r"rlsvi\.bases\."),
-        "problems": (80, r"rlsvi\.(envs|mdp|problems|callbacks|simulate)\."),
-        "functions": (100, r"rlsvi\."),
+        "problems": (100, r"rlsvi\.(envs|mdp|problems|callbacks|simulate)\."),
+        "functions": (200, r"rlsvi\."),
     },
     never={  # they say so
         *("rlsvi.ContinualLSVI.fit", "rlsvi.ContinualRLSVI.fit", "rlsvi.ThompsonSampling.export"),

@@ -285,10 +285,7 @@ def play(
         options = {"action_mask": info["action_mask"]} if "action_mask" in info else {}
         action, state = agent.predict(observation, state, deterministic=deterministic, **options)
         observation, reward, terminated, truncated, info = step_env(env, action)
-        if type(reward) is not float:
-            if np.size(reward) != 1:
-                raise TypeError(f"env.step must return one reward, got {shown(reward)}: env is of several at once")
-            reward = float(np.asarray(reward).item())
+        reward = checked_reward(reward.item() if isinstance(reward, np.ndarray) and reward.size == 1 else reward)
         total, steps, over = total + reward, steps + 1, terminated or truncated
         show()
     return total, steps, over
