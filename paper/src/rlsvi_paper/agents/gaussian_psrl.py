@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.agents.tabular.psrl import RewardPrior, mean_reward, next_value, reward_prior, state_weights
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, value_of
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import normal
@@ -76,25 +76,20 @@ class GaussianPSRLRule(NamedTuple):
     evidence: float  # 1'alpha_P
 
 
-@plan_values.register(GaussianPSRLRule)
-def gaussian_psrl(rule: GaussianPSRLRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
-    """Draw values around the posterior mean, or use that mean. Return False if a value is not finite."""
+@value_of.register(GaussianPSRLRule)
+def gaussian_psrl(
+    rule: GaussianPSRLRule, mind: TabularMind, h: int, s: int, a: int, sampled: bool, stream: Words
+) -> float:
+    """Draw a value around the posterior mean, or return that mean."""
     counts, plan, reward = mind.counts, mind.plan, rule.reward
-    H, S, A = plan.Q.shape
-    width, alpha_R = reward.high - reward.low, reward.weight_low + reward.weight_high
-    for h in range(H - 1, -1, -1):
-        for s in range(S):
-            for a in range(A):
-                if counts.legal[h, s, a]:
-                    n = counts.visits[h, s, a]
-                    Q = mean_reward(reward, n, counts.reward[h, s, a], False, stream)
-                    variance = 1.0 / (alpha_R + n)
-                    if h + 1 < H:
-                        Q += next_value(rule.alpha, counts.into[h, s, a], plan.V[h + 1], rule.p, False, stream)
-                        variance += H * H / (rule.evidence + n)
-                    if sampled:
-                        Q += rule.scale * width * math.sqrt(variance) * normal(stream)
-                    plan.Q[h, s, a] = Q
-        if not best_values(mind, h):
-            return False
-    return True
+    if not counts.legal[h, s, a]:
+        return -np.inf
+    H, n = plan.Q.shape[0], counts.visits[h, s, a]
+    Q = mean_reward(reward, n, counts.reward[h, s, a], False, stream)
+    variance = 1.0 / (reward.weight_low + reward.weight_high + n)
+    if h + 1 < H:
+        Q += next_value(rule.alpha, counts.into[h, s, a], plan.V[h + 1], rule.p, False, stream)
+        variance += H * H / (rule.evidence + n)
+    if sampled:
+        Q += rule.scale * (reward.high - reward.low) * math.sqrt(variance) * normal(stream)
+    return Q

@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, value_of
 from rlsvi.core.checks import number, ridge_of
 from rlsvi.core.compile import Words
 from rlsvi.core.random import normal
@@ -69,25 +69,20 @@ class HomogeneousRLSVIRule(NamedTuple):
     mean: float
 
 
-@plan_values.register(HomogeneousRLSVIRule)
-def homogeneous_rlsvi(rule: HomogeneousRLSVIRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
-    """Draw values given the data of all periods, or use their mean. Return False if a value is not finite."""
+@value_of.register(HomogeneousRLSVIRule)
+def homogeneous_rlsvi(
+    rule: HomogeneousRLSVIRule, mind: TabularMind, h: int, s: int, a: int, sampled: bool, stream: Words
+) -> float:
+    """Draw a value given the data of all periods, or return the mean."""
     counts, plan = mind.counts, mind.plan
-    H, S, A = plan.Q.shape
-    for h in range(H - 1, -1, -1):
-        for s in range(S):
-            for a in range(A):
-                n, y = counts.visits[0, s, a], counts.reward[0, s, a]
-                if h + 1 == H:
-                    n, y = n + counts.visits[1, s, a], y + counts.reward[1, s, a]
-                else:
-                    for following in range(S):
-                        y += counts.into[0, s, a, following] * plan.V[h + 1, following]
-                precision = n + rule.ridge
-                Q = (y + rule.ridge * rule.mean) / precision
-                if sampled:
-                    Q += rule.sigma / math.sqrt(precision) * normal(stream)
-                plan.Q[h, s, a] = Q
-        if not best_values(mind, h):
-            return False
-    return True
+    n, y = counts.visits[0, s, a], counts.reward[0, s, a]
+    if h + 1 == plan.Q.shape[0]:
+        n, y = n + counts.visits[1, s, a], y + counts.reward[1, s, a]
+    else:
+        for following in range(plan.Q.shape[1]):
+            y += counts.into[0, s, a, following] * plan.V[h + 1, following]
+    precision = n + rule.ridge
+    Q: float = (y + rule.ridge * rule.mean) / precision
+    if sampled:
+        Q += rule.sigma / math.sqrt(precision) * normal(stream)
+    return Q

@@ -23,17 +23,17 @@ from rlsvi.agents.contract import check_basis, restored_features
 from rlsvi.agents.tabular.table import (
     TabularAgent,
     TabularMind,
-    best_values,
+    begin_period,
     learn_step,
-    plan_values,
     probability,
     range_of,
+    value_of,
 )
 from rlsvi.bases import Basis
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import Constraints, optional, positive, whole
-from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.compile import Floats, Words
 from rlsvi.core.elementary import log
 from rlsvi.core.regression import Factor, prior_factor, rank_one, solve, solve_lower
 from rlsvi.envs.task import Task
@@ -131,30 +131,22 @@ def add_features(rule: LSVIUCBRule, mind: TabularMind, h: int, s: int, a: int) -
     return rank_one(rule.factor.U[h, b], rule.factor.inv[h, b], rule.x)
 
 
-@plan_values.register(LSVIUCBRule)
-def lsvi_ucb(rule: LSVIUCBRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
-    """Optimistic least-squares value iteration. Returns False if a value is not finite."""
-    plan, theta, x, features = mind.plan, rule.theta, rule.x, rule.features
-    H, S, A = plan.Q.shape
-    for h in range(H - 1, -1, -1):
-        regress(rule, mind, h)
-        for s in range(S):
-            for a in range(A):
-                b, phi = features.block[s, a], features.phi[h if features.phi.shape[0] > 1 else 0, s, a]
-                Q, square = 0.0, 0.0
-                for k in range(x.size):
-                    Q += phi[k] * theta[b, k]
-                    x[k] = phi[k]
-                solve_lower(rule.factor.U[h, b], rule.factor.inv[h, b], x)
-                for k in range(x.size):
-                    square += x[k] * x[k]
-                plan.Q[h, s, a] = min(Q + rule.beta * math.sqrt(square), (H - h) * rule.top)
-        if not best_values(mind, h):
-            return False
-    return True
+@value_of.register(LSVIUCBRule)
+def lsvi_ucb(rule: LSVIUCBRule, mind: TabularMind, h: int, s: int, a: int, sampled: bool, stream: Words) -> float:
+    """Return an optimistic value: the regression's, with a bonus."""
+    x, features, H = rule.x, rule.features, mind.plan.Q.shape[0]
+    b, phi = features.block[s, a], features.phi[h if features.phi.shape[0] > 1 else 0, s, a]
+    Q, square = 0.0, 0.0
+    for k in range(x.size):
+        Q += phi[k] * rule.theta[b, k]
+        x[k] = phi[k]
+    solve_lower(rule.factor.U[h, b], rule.factor.inv[h, b], x)
+    for k in range(x.size):
+        square += x[k] * x[k]
+    return float(min(Q + rule.beta * math.sqrt(square), (H - h) * rule.top))
 
 
-@compiled
+@begin_period.register(LSVIUCBRule)
 def regress(rule: LSVIUCBRule, mind: TabularMind, h: int) -> None:
     """theta <- w_h, from the counts of period h."""
     counts, plan, theta, features = mind.counts, mind.plan, rule.theta, rule.features

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values, range_of
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, plan_backwards, plan_values, range_of, value_of
 from rlsvi.core.checks import Constraints, check_even, optional, positive
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.random import gamma, normal, pick
@@ -118,31 +118,23 @@ def state_weights(alpha_P: Any, S: int) -> Floats:
     return np.append(weights_of("alpha_P", alpha_P, S), 0.0)
 
 
-@plan_values.register(PSRLRule)
-def psrl(rule: PSRLRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
-    """Solve an MDP drawn from the posterior, or the posterior mean. Return False if a value is not finite."""
-    counts, plan = mind.counts, mind.plan
-    H, S, A = plan.Q.shape
-    for h in range(H - 1, -1, -1):
-        for s in range(S):
-            for a in range(A):
-                if counts.legal[h, s, a]:
-                    n, total = counts.visits[h, s, a], counts.reward[h, s, a]
-                    Q = mean_reward(rule.reward, n, total, sampled, stream)
-                    if h + 1 < H:
-                        into = counts.into[h, s, a]
-                        Q += next_value(rule.alpha, into, plan.V[h + 1], rule.p, sampled, stream)
-                    plan.Q[h, s, a] = Q
-        if not best_values(mind, h):
-            return False
-    return True
+@value_of.register(PSRLRule)
+def psrl(rule: PSRLRule, mind: TabularMind, h: int, s: int, a: int, sampled: bool, stream: Words) -> float:
+    """Return a value of an MDP drawn from the posterior, or of the posterior mean."""
+    counts, V = mind.counts, mind.plan.V
+    if not counts.legal[h, s, a]:
+        return -np.inf
+    Q = mean_reward(rule.reward, counts.visits[h, s, a], counts.reward[h, s, a], sampled, stream)
+    if h + 1 < mind.plan.Q.shape[0]:
+        Q += next_value(rule.alpha, counts.into[h, s, a], V[h + 1], rule.p, sampled, stream)
+    return Q
 
 
 @plan_values.register(HomogeneousPSRLRule)
 def homogeneous_psrl(rule: HomogeneousPSRLRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
-    """The same with one P and one R for all periods."""
-    counts, plan = mind.counts, mind.plan
-    H, S, A = plan.Q.shape
+    """Draw one P and one R for all periods, and solve the MDP."""
+    counts = mind.counts
+    S, A = rule.R.shape
     for s in range(S):
         for a in range(A):
             n = counts.visits[0, s, a] + counts.visits[1, s, a]
@@ -151,16 +143,19 @@ def homogeneous_psrl(rule: HomogeneousPSRLRule, mind: TabularMind, sampled: bool
             weights = draw_weights(rule.alpha, counts.into[0, s, a], rule.p, sampled, stream)
             for y in range(S + 1):
                 rule.P[s, a, y] = rule.p[y] / weights
-    for h in range(H - 1, -1, -1):
-        for s in range(S):
-            for a in range(A):
-                Q = rule.R[s, a]
-                for y in range(S if h + 1 < H else 0):
-                    Q += rule.P[s, a, y] * plan.V[h + 1, y]
-                plan.Q[h, s, a] = Q
-        if not best_values(mind, h):
-            return False
-    return True
+    return plan_backwards(rule, mind, sampled, stream)
+
+
+@value_of.register(HomogeneousPSRLRule)
+def value_in_sample(
+    rule: HomogeneousPSRLRule, mind: TabularMind, h: int, s: int, a: int, sampled: bool, stream: Words
+) -> float:
+    """Return a value of the MDP that was drawn."""
+    H, S, _ = mind.plan.Q.shape
+    Q: float = rule.R[s, a]
+    for y in range(S if h + 1 < H else 0):
+        Q += rule.P[s, a, y] * mind.plan.V[h + 1, y]
+    return Q
 
 
 @compiled

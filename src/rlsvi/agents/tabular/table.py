@@ -1,12 +1,12 @@
 """The common part of tabular agents: counts of each period, state and action, from which an algorithm plans.
 
 An algorithm is a file of its own: an agent that returns a rule, which is a named tuple of the algorithm's
-parameters, and a function that computes the values to act on, given the rule and the counts.
+parameters, and a function that computes a value, given the rule, the counts and the values of the next period.
 
     class Agent(TabularAgent):  _rule(H, S, A) -> Rule
     class Rule(NamedTuple):  ..
-    @plan_values.register(Rule)
-    def algorithm(rule, mind, sampled, stream) -> bool:  ..
+    @value_of.register(Rule)
+    def algorithm(rule, mind, h, s, a, sampled, stream) -> float:  ..
 
 Counts have a number for every pair, while the sums of finite/memory.py are of states seen: an optimistic or
 sampled model has a value for what was never seen. If periods are known to be alike, counts are pooled in two rows
@@ -33,7 +33,7 @@ from rlsvi.agents.contract import (
     plan,
     values,
 )
-from rlsvi.agents.no_progress import is_checked, is_explored
+from rlsvi.agents.diagnosis import is_checked, is_explored
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, fits, shaped, shown
@@ -223,9 +223,40 @@ class TabularMind(NamedTuple):
 
 
 @generic
+def value_of(rule: Any, mind: TabularMind, h: int, s: int, a: int, sampled: bool, stream: Words) -> float:
+    """Return Q_h(s, a), given V_{h+1}: a sample, or the mean if not `sampled`. Any value will do if illegal."""
+    raise NotImplementedError
+
+
+@generic
+def begin_period(rule: Any, mind: TabularMind, h: int) -> None:
+    """Prepare the work arrays of a rule for the values of period h, given V_{h+1}."""
+    raise NotImplementedError
+
+
+@begin_period.register(tuple)
+def nothing_to_prepare(rule: Any, mind: TabularMind, h: int) -> None:
+    """Most algorithms compute every value by itself."""
+
+
+@generic
 def plan_values(rule: Any, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """Compute the plan from the counts: a sample, or the mean if not `sampled`. False if a value is not finite."""
     raise NotImplementedError
+
+
+@plan_values.register(tuple)
+def plan_backwards(rule: Any, mind: TabularMind, sampled: bool, stream: Words) -> bool:
+    """Value iteration: Q_h(s, a) by `value_of`, and V_h = max_a Q_h over legal actions, for h = H-1, .., 0."""
+    H, S, A = mind.plan.Q.shape
+    for h in range(H - 1, -1, -1):
+        begin_period(rule, mind, h)
+        for s in range(S):
+            for a in range(A):
+                mind.plan.Q[h, s, a] = value_of(rule, mind, h, s, a, sampled, stream)
+        if not best_values(mind, h):
+            return False
+    return True
 
 
 @generic

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values, probability, range_of
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, probability, range_of, value_of
 from rlsvi.core.checks import Constraints, one_of, positive, whole
 from rlsvi.core.compile import Words, compiled
 from rlsvi.core.elementary import log
@@ -83,27 +83,20 @@ class UCBVIRule(NamedTuple):
     bernstein: bool
 
 
-@plan_values.register(UCBVIRule)
-def ucbvi(rule: UCBVIRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
-    """Optimistic value iteration. Returns False if a value is not finite."""
+@value_of.register(UCBVIRule)
+def ucbvi(rule: UCBVIRule, mind: TabularMind, h: int, s: int, a: int, sampled: bool, stream: Words) -> float:
+    """Return an optimistic value, which never rises."""
     counts, plan = mind.counts, mind.plan
-    H, S, A = plan.Q.shape
-    for h in range(H - 1, -1, -1):
-        top = (H - h) * rule.high
-        for s in range(S):
-            for a in range(A):
-                n = counts.visits[h, s, a]
-                Q = min(plan.Q[h, s, a], top)
-                if n > 0.0:
-                    expected = counts.reward[h, s, a] / n
-                    for y in range(S if h + 1 < H else 0):
-                        expected += counts.into[h, s, a, y] / n * plan.V[h + 1, y]
-                    bonus = bernstein(rule, mind, h, s, a) if rule.bernstein else 7.0 * H * rule.L / math.sqrt(n)
-                    Q = min(Q, expected + rule.scale * rule.width * bonus)
-                plan.Q[h, s, a] = Q
-        if not best_values(mind, h):
-            return False
-    return True
+    H, S, _ = plan.Q.shape
+    n = counts.visits[h, s, a]
+    Q: float = min(plan.Q[h, s, a], (H - h) * rule.high)
+    if n == 0.0:
+        return Q
+    expected = counts.reward[h, s, a] / n
+    for y in range(S if h + 1 < H else 0):
+        expected += counts.into[h, s, a, y] / n * plan.V[h + 1, y]
+    bonus = bernstein(rule, mind, h, s, a) if rule.bernstein else 7.0 * H * rule.L / math.sqrt(n)
+    return float(min(Q, expected + rule.scale * rule.width * bonus))
 
 
 @compiled

@@ -25,15 +25,17 @@ from rlsvi.agents.tabular.table import (
     ROWS,
     TabularAgent,
     TabularMind,
-    best_values,
+    begin_period,
     copy_plan,
     copy_table,
     copy_values,
     count_row,
     learn_step,
+    plan_backwards,
     plan_values,
     probability,
     range_of,
+    value_of,
 )
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
@@ -137,32 +139,47 @@ def radii(rule: UCRL2Rule, H: int, S: int, A: int, t: float, n: float) -> tuple[
 def ucrl2(rule: UCRL2Rule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """Extended value iteration, if the phase is over. Returns False if a value is not finite."""
     counts, plan = mind.counts, mind.plan
-    H, S, A = plan.Q.shape
     if not plan.due[0]:
         return True
-    periods = 1 if mind.homogeneous else H  # that have confidence sets of their own
-    t = counts.counters[STEPS] + 1.0
-    for h in range(H - 1, -1, -1):
-        p = 0 if mind.homogeneous else h
-        outcomes = S + 1 if counts.ends[p] > 0 else S
-        sort_descending(plan.V[h + 1], rule.order, outcomes)
-        for s in range(S):
-            for a in range(A):
-                n, m, reward = counts.visits[p, s, a], counts.visits[p, s, a], counts.reward[p, s, a]
-                if mind.homogeneous:
-                    n, reward = n + counts.visits[1, s, a], reward + counts.reward[1, s, a]
-                Q = rule.high
-                if n > 0.0:
-                    Q = min(reward / n + radii(rule, periods, S, A, t, n)[0], Q)
-                if h + 1 < H:
-                    d = radii(rule, periods, S, A, t, m)[1]
-                    Q += optimistic(counts.into[p, s, a], m, d, plan.V[h + 1], rule.order, outcomes, rule.p)
-                plan.Q[h, s, a] = Q
-        if not best_values(mind, h):
-            return False
+    if not plan_backwards(rule, mind, sampled, stream):
+        return False
     copy_table(counts.visits, plan.visits)
     plan.due[0] = False
     return True
+
+
+@begin_period.register(UCRL2Rule)
+def order_outcomes(rule: UCRL2Rule, mind: TabularMind, h: int) -> None:
+    """Order the possible next states, and the end if it is one, from the best to the worst."""
+    sort_descending(mind.plan.V[h + 1], rule.order, outcomes_of(mind, h))
+
+
+@compiled
+def outcomes_of(mind: TabularMind, h: int) -> int:
+    """Return the number of possible next states; the end of an episode, number S, is one if it was seen."""
+    S: int = mind.plan.Q.shape[1]
+    return S + 1 if mind.counts.ends[0 if mind.homogeneous else h] > 0 else S
+
+
+@value_of.register(UCRL2Rule)
+def optimistic_value(
+    rule: UCRL2Rule, mind: TabularMind, h: int, s: int, a: int, sampled: bool, stream: Words
+) -> float:
+    """Return the highest value within the confidence sets."""
+    counts, V = mind.counts, mind.plan.V
+    H, S, A = mind.plan.Q.shape
+    p, periods = (0, 1) if mind.homogeneous else (h, H)  # periods that have confidence sets of their own
+    t = counts.counters[STEPS] + 1.0
+    n, m, reward = counts.visits[p, s, a], counts.visits[p, s, a], counts.reward[p, s, a]
+    if mind.homogeneous:
+        n, reward = n + counts.visits[1, s, a], reward + counts.reward[1, s, a]
+    Q = rule.high
+    if n > 0.0:
+        Q = min(reward / n + radii(rule, periods, S, A, t, n)[0], Q)
+    if h + 1 < H:
+        d = radii(rule, periods, S, A, t, m)[1]
+        Q += optimistic(counts.into[p, s, a], m, d, V[h + 1], rule.order, outcomes_of(mind, h), rule.p)
+    return Q
 
 
 @compiled
