@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 
 import rlsvi
 from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures
-from rlsvi.agents.no_progress import avoids_costs, lack_of_progress, lack_of_progress_at_random
+from rlsvi.agents.diagnosis import avoids_costs, lack_of_progress, lack_of_progress_at_random
 
 
 class Line(gymnasium.Env):

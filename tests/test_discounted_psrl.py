@@ -10,7 +10,7 @@ import saved
 from contract.environments import MDP
 from rlsvi import DiscountedPSRL, NoProgressWarning
 from rlsvi.agents.contract import POSTERIOR
-from rlsvi.agents.no_progress import FIRST_EPISODES, earned, nothing_earned
+from rlsvi.agents.diagnosis import FIRST_EPISODES, earned, nothing_earned
 from rlsvi.agents.tabular.discounted_psrl import EARLY, END, STAGES, WORST, count, no_model, plain_bytes
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal, stream

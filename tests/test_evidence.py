@@ -98,7 +98,7 @@ def test_what_cannot_be_told_is_refused():
 def test_what_does_not_settle_is_said(monkeypatch):
     agent = RLSVI(lam=100.0, sigma=5.0, seed=0)
     simulate(agent, Problem(noisy_mdp()), 20)
-    monkeypatch.setattr("rlsvi.agents.finite.rlsvi.ROUNDS", 1)
+    monkeypatch.setattr("rlsvi.agents.finite.evidence.ROUNDS", 1)
     with pytest.warns(RuntimeWarning, match="still change each other after 1 rounds"):
         rlsvi.evidence(agent)
 

@@ -17,7 +17,7 @@ __version__ = "0.3.0.dev0"
 if TYPE_CHECKING:
     from rlsvi import bases, callbacks, envs, mdp, problems, simulate
     from rlsvi.agents import *
-    from rlsvi.agents.finite.rlsvi import evidence
+    from rlsvi.agents.finite.evidence import evidence
     from rlsvi.core.regression import Posterior
     from rlsvi.mdp import FiniteMDP
     from rlsvi.offline.recorder import record

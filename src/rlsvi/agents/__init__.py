@@ -4,6 +4,7 @@ from rlsvi.agents.contextual_bandit import ContextualBandit
 from rlsvi.agents.continual import ContinualLSVI, ContinualRLSVI
 from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.agents.default import agent_for
+from rlsvi.agents.diagnosis import NoProgressWarning
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
 from rlsvi.agents.files import load
 from rlsvi.agents.finite.bootstrap import BootstrapRLSVI
@@ -11,7 +12,6 @@ from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
 from rlsvi.agents.finite.rlsvi import LSVI, RLSVI
-from rlsvi.agents.no_progress import NoProgressWarning
 from rlsvi.agents.optimal_policy import OptimalPolicy
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.stationary import StationaryLSVI, StationaryRLSVI

@@ -5,12 +5,12 @@ import math
 import os
 import warnings
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import cache, partial, wraps
+from functools import cache, partial
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from gymnasium import Env, Wrapper
@@ -18,6 +18,7 @@ from gymnasium.spaces import Box
 from gymnasium.wrappers import TimeLimit
 
 from rlsvi.agents import contract, files
+from rlsvi.agents.calls import divided, explain_calls, period_of
 from rlsvi.agents.contract import (
     ACTION,
     EPISODE,
@@ -34,27 +35,17 @@ from rlsvi.agents.contract import (
     checked_values,
     warn,
 )
-from rlsvi.agents.diagnosis import Diagnosis, recent, returns_in_words, rise
+from rlsvi.agents.diagnosis import UNREWARDED, Diagnosis, NoProgressWarning, advice, diagnosis_of
 from rlsvi.agents.explore import Explore, Greedy, choose, exploration
-from rlsvi.agents.no_progress import (
-    FIRST_EPISODES,
-    UNREWARDED,
-    NoProgressWarning,
-    avoids_costs,
-    warn_of_no_progress,
-)
 from rlsvi.agents.on_episode import Numbers, OnEpisode, callbacks_of, open_callbacks
 from rlsvi.bases import ActionFeatures, Basis, Features, Observed, StateFeatures, Tabular, Transformer
 from rlsvi.bases.basis import bound, same_table
 from rlsvi.bases.functions import check_like
-from rlsvi.bases.layout import Layout
 from rlsvi.core.archive import Archive
 from rlsvi.core.checks import (
     Constraints,
     check_arguments,
-    check_even,
     flag,
-    instead,
     number,
     optional,
     shown,
@@ -74,38 +65,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LONG_EPISODE = 10_000  # steps of one episode that call for a warning
-P = ParamSpec("P")
-R = TypeVar("R")
-SB3 = {  # arguments of stable-baselines3, and what to write instead
-    "total_timesteps": "write steps=, as in learn(env, steps=10_000)",
-    "callback": "write on_episode=, a function of the agent and the return that is called after every episode; "
-    "learning ends if it returns False",
-}
 SINGLE_KEY = -1  # the key of the sample for a single environment
-
-
-def explain_calls(learn: Callable[P, R]) -> Callable[P, R]:
-    """Decorate `learn` so that a call with other arguments is refused with what to write instead."""
-    takes = inspect.signature(learn)
-
-    @wraps(learn)
-    def called(*given: P.args, **named: P.kwargs) -> R:
-        try:
-            takes.bind(*given, **named)
-        except TypeError as error:
-            for name in named:
-                if name not in takes.parameters:
-                    remedy = SB3.get(name) or instead(name, list(takes.parameters)[1:])
-                    raise TypeError(f"learn has no argument {name}: {remedy}") from None
-            counts = "episodes" in takes.parameters
-            remedy = "write learn(env, 20)" if counts else "write learn(env, steps=1000)"
-            if len(given) > sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in takes.parameters.values()):
-                first = "learn(env, 20)" if counts else "learn(env)"
-                remedy = f"in {first}, all further arguments have names, such as steps=1000"
-            raise TypeError(f"{error}: {remedy}") from None
-        return learn(*given, **named)
-
-    return called
 
 
 class Agent:
@@ -208,34 +168,7 @@ class Agent:
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""
-        returns = self._returns()
-        if self.steps == 0:
-            return "it has learned nothing yet: call agent.learn(env, 20)."
-        if len(returns) == 0:
-            return "its returns are not known here: rlsvi.evaluate(agent, env) tells you what its policy earns."
-        if len(returns) < 2 * FIRST_EPISODES:
-            return "it is too early to tell: let it learn for more episodes."
-        if not np.any(returns) and not self._found_reward:
-            return f"no reward was found: make sure that one can be reached, or {self._what_to_try()}."
-        if avoids_costs(returns):
-            return (
-                "recent episodes earn 0, and none has earned more: it has learned to avoid costs; if there is a "
-                f"prize, it was not found: {self._what_to_try()}."
-            )
-        first, last = returns[:FIRST_EPISODES], recent(returns)
-        if not rise(first, last):
-            more = "hardly" if last.mean() > first.mean() else "no"
-            return f"recent episodes earn {more} more than the first: {self._what_to_try()}."
-        if self._search_has_ended and not rise(recent(returns[: -len(last)]), last):
-            return (
-                f"returns have risen, but not lately, and exploration finds nothing better any more: if more than "
-                f"{returns.max():.4g} can be earned, {self._how_to_find_more()}; rlsvi.evaluate(agent, env) tells "
-                "you what its policy earns."
-            )
-        return (
-            "returns have risen: let it learn for more episodes; rlsvi.evaluate(agent, env) tells you what its "
-            "policy earns."
-        )
+        return advice(self)
 
     # Common to all agents.
 
@@ -378,20 +311,19 @@ class Agent:
 
     def _miss_reward(self, explored: bool = True, played: str = "") -> None:
         """Warn, once, that no reward was found. Sums of rewards may be 0 though rewards were not."""
-        if not (self._warned_of_no_progress or self._found_reward):
-            self._warned_of_no_progress = True
-            warn_of_no_progress(
+        if not self._found_reward:
+            self._miss_progress(
                 f"there was no reward in any of {played or f'{self.episodes} episodes'}"
                 f"{', and exploration finds nothing new any more' * explored}",
                 "make sure that a reward can be reached before an episode ends, reward steps on the way to it, or "
                 + self._what_to_try(),
             )
 
-    def _miss_progress(self, wrong: str) -> None:
-        """Warn, once, of what is wrong with the returns, if anything is."""
+    def _miss_progress(self, wrong: str, remedy: str = "") -> None:
+        """Warn, once, of what is wrong, if anything is, with what to try."""
         if wrong and not self._warned_of_no_progress:
             self._warned_of_no_progress = True
-            warn_of_no_progress(wrong, self._what_to_try())
+            warn(f"{wrong}: {remedy or self._what_to_try()}; agent.diagnose() tells more", NoProgressWarning)
 
     def _state(self) -> dict[str, Any]:
         """Return all arrays of what was learned that a file must contain."""
@@ -513,10 +445,7 @@ class Agent:
         Diagnosis
             What was printed.
         """
-        returns = self._returns()
-        told = {"returns": returns_in_words(returns, self.episodes)} if len(returns) else {}
-        title = f"{type(self).__name__} after {self.episodes} episodes, {self.steps} steps"
-        found = Diagnosis(title, told | (self._facts() if self.steps else {}), self._advise())
+        found = diagnosis_of(self)
         print(found)
         return found
 
@@ -960,11 +889,6 @@ class Agent:
         return html_table(type(self).__name__, rows, note=note)
 
 
-def period_of(state: Any) -> int:
-    """Return the period that the state of a prediction stands for."""
-    return whole("state", state if type(state) is int else np.asarray(state).item(), 0, 2**62)
-
-
 @compiled
 def first_best(Q: Floats, legal: Bools) -> int:
     """Return the first legal action of the highest value, or -1 if a value cannot be compared."""
@@ -1007,73 +931,3 @@ def new_streams(seed: Seed) -> Words:
     root = sequence(seed)
     children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
     return np.stack([stream(child) for child in children])
-
-
-def divided(
-    task: Task, layout: Layout | None, observation: Any, state: Any, start: Any, mask: Any
-) -> tuple[bool, int, Any, Any, Any]:
-    """Return whether there are several environments, their number, and the arguments of each."""
-    usual = (state is None or type(state) is int) and (start is None or type(start) is bool)
-    usual = usual and (mask is None or (isinstance(mask, np.ndarray) and mask.ndim == 1))
-    if usual and not isinstance(observation, list) and not is_batch(task, layout, observation, 0):
-        return False, 1, [state], [start], [mask]  # a quick answer to the usual question
-    given: Any
-    for name, given in (("state", state), ("episode_start", start), ("action_mask", mask)):
-        check_even(name, given)
-    if isinstance(observation, list):
-        check_even("observation", observation)
-    arrays = [np.size(given) for given in (state, start) if np.ndim(given) > 0]
-    batch = is_batch(task, layout, observation, max(arrays, default=0))
-    count = rows_in(observation) if batch else 1
-    states, starts = one_each("state", state, count), one_each("episode_start", start, count)
-    masks = mask if np.ndim(mask) == 2 else [mask] * count
-    if len(masks) != count:
-        raise ValueError(f"action_mask has {len(masks)} rows, there are {count} observations: one each")
-    return batch, count, states, starts, masks
-
-
-def is_batch(task: Task, layout: Layout | None, observation: Any, values: int) -> bool:
-    """Return whether an observation has one dimension more than those learned from.
-
-    If it is not known how many these have, the number of values tells that arrays give for `state` or
-    `episode_start`. One value is a batch of one row, or, if there is no such row, as good as a number.
-    """
-    if task.states is not None:
-        return isinstance(observation, np.ndarray | list) and np.ndim(observation) == 1
-    if layout is None:
-        leaf = leaf_of(observation)
-        one_number = np.ndim(leaf) == 1 and np.asarray(leaf).dtype.kind in "biuf"
-        return values > 1 or (values == 1 and np.ndim(leaf) > 0 and len(leaf) == 1 and not one_number)
-    tree = layout.tree
-    while tree[0] in ("dict", "tuple"):
-        key, tree = tree[1][0] if tree[0] == "dict" else (0, tree[1][0])
-        try:
-            observation = observation[key]
-        except (TypeError, KeyError, IndexError):
-            return False  # the later check will report what is wrong
-    return np.ndim(observation) == len(tree[-1]) + 1
-
-
-def one_each(name: str, given: Any, count: int) -> Any:
-    """Return the values of an argument, one for each of `count` environments."""
-    if np.ndim(given) == 0:
-        return [given] * count
-    if np.size(given) != count:
-        are = "is one observation" if count == 1 else f"are {count} observations"
-        raise ValueError(f"{name} has {np.size(given)} values, there {are}: give one for each")
-    return np.ravel(given)
-
-
-def leaf_of(observations: Any) -> Any:
-    """Return the first part of an observation that has no parts."""
-    while isinstance(observations, dict | tuple) and observations:
-        observations = next(iter(observations.values() if isinstance(observations, dict) else observations))
-    return observations
-
-
-def rows_in(observations: Any) -> int:
-    """Return the number of environments."""
-    leaf = leaf_of(observations)
-    if np.ndim(leaf) == 0:
-        raise ValueError("state and episode_start are arrays, of many environments, but there is one observation")
-    return len(leaf)

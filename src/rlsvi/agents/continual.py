@@ -27,8 +27,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.agent import explain_calls
+from rlsvi.agents.calls import explain_calls
 from rlsvi.agents.contract import EPISODE, POSTERIOR, Episode, Place, Step, count, diverged, weights_shaped
+from rlsvi.agents.diagnosis import UNREWARDED_STEPS
 from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.memory import Memory, add_state, add_transitions
@@ -42,7 +43,6 @@ from rlsvi.agents.finite.rlsvi import (
     new_mind,
     read_features,
 )
-from rlsvi.agents.no_progress import UNREWARDED_STEPS
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import Constraints, flag, in_unit_interval, one_of, positive, ridge_of, whole

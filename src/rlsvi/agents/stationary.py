@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlsvi.agents.contract import Place, Step, count, diverged, new_counters, weights_shaped
+from rlsvi.agents.diagnosis import is_checked, is_no_wider
 from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.rlsvi import all_finite
-from rlsvi.agents.no_progress import is_checked, is_no_wider
 from rlsvi.bases import Basis, Tabular
 from rlsvi.bases.basis import bound
 from rlsvi.core.archive import Archive, ArchiveError

@@ -38,7 +38,7 @@ import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
-from rlsvi.agents.no_progress import CHECKED_FROM
+from rlsvi.agents.diagnosis import CHECKED_FROM
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.practice.held_out import Sample, judges, weights
 from rlsvi.agents.practice.learner import REPEAT, PracticeAgent

@@ -19,8 +19,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.contract import check_basis, diverged
-from rlsvi.agents.diagnosis import recent, rise
-from rlsvi.agents.no_progress import (
+from rlsvi.agents.diagnosis import (
     FIRST_EPISODES,
     STEPS_PER_ACTION,
     UNSETTLED,
@@ -28,6 +27,8 @@ from rlsvi.agents.no_progress import (
     is_checked,
     is_no_wider,
     lack_of_progress,
+    recent,
+    rise,
 )
 from rlsvi.agents.practice.chunks import LogLearner
 from rlsvi.agents.practice.learner import (

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from gymnasium import Wrapper
 
-from rlsvi.agents.agent import Agent, period_of
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.calls import period_of
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
-from rlsvi.agents.no_progress import UNSETTLED_CHANGE
+from rlsvi.agents.diagnosis import UNSETTLED_CHANGE
 from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
 from rlsvi.agents.practice.history import END, EpisodeHistory, best_values
 from rlsvi.agents.practice.parts import blocks_of, check_weights, regression_of, usual_features

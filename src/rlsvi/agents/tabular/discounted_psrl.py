@@ -27,7 +27,7 @@ from gymnasium.spaces import Text
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, copy_into, copy_of, diverged, new_counters
-from rlsvi.agents.no_progress import (
+from rlsvi.agents.diagnosis import (
     FIRST_EPISODES,
     earned,
     is_checked,
