@@ -12,16 +12,12 @@ from pathlib import Path
 from typing import Any
 
 
-def source_of(module: str) -> ast.Module:
-    """Return the source of a module of this package. Nothing is imported."""
-    path = Path(__file__).parent.joinpath(*module.split(".")[1:])
-    return ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_bytes())
-
-
 def exports_of(package: str) -> dict[str, str]:
-    """Return the names that the `__init__.py` of a package imports, and their modules."""
+    """Return the names that the `__init__.py` of a package imports, and their modules. Nothing is imported."""
+    path = Path(__file__).parent.joinpath(*package.split(".")[1:])
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     homes: dict[str, str] = {}
-    for node in ast.walk(source_of(package)):
+    for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "rlsvi":
             for name in (alias.name for alias in node.names):
                 homes |= exports_of(str(node.module)) if name == "*" else {name: str(node.module)}

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from rlsvi import cli
 from rlsvi.cli.errors import quiet_pipes, report_errors
-from rlsvi.cli.names import ANY_ENVIRONMENT, agents, problems
+from rlsvi.cli.names import ANY_ENVIRONMENT, PROBLEMS, agents
 from rlsvi.core.checks import instead
 
 # Panels, unless the terminal is so narrow that the names of options would be cut off in them.
@@ -121,7 +121,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list a
 
     Example: rlsvi list --json
     """
-    tasks = {name: f"{what}; {', '.join(takes)}" for name, (what, takes) in problems().items()}
+    tasks = {name: f"{what}; {takes}" for name, (what, takes) in PROBLEMS.items()}
     listed = {"agents": agents(), "problems": tasks | {"ENV-v0": ANY_ENVIRONMENT}}
     with report_errors(lambda: "not all was listed"):
         listed |= {entry.name: entry.load() for entry in entry_points(group="rlsvi.lists")}

@@ -11,6 +11,7 @@ import typer
 
 from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import (
+    PROBLEMS,
     agent_class,
     agent_named,
     arguments_of,
@@ -18,7 +19,6 @@ from rlsvi.cli.names import (
     is_of_others,
     problem_maker,
     problem_named,
-    problems,
 )
 from rlsvi.core.checks import instead, one_of
 
@@ -26,26 +26,8 @@ if TYPE_CHECKING:
     from rlsvi.study.runs import Runs
 
 
-def is_solved(problem: Any) -> bool:
-    """Whether the solution of a problem is known."""
-    from rlsvi.study.compare import draw_problem
-
-    drawn = draw_problem(problem, 0)
-    if callable(problem):
-        drawn.make().close()
-    return drawn.problem is not None
-
-
-def defaults(problem: str) -> dict[str, Any]:
-    """The arguments of a problem, as they are if left out."""
-    if problem not in problems():
-        return {}
-    parameters = inspect.signature(problem_maker(problem)).parameters
-    return {name: parameters[name].default for name in problems()[problem][1]}
-
-
 FUSED, STEPPED = (2000, 20), (50, 10)  # episodes and seeds, if none are given
-USUAL_AGENTS, AGENT_OF_ANY_TASK = "rlsvi,lsvi-epsilon", "default"
+USUAL_AGENTS = {True: "rlsvi,lsvi-epsilon", False: "default"}  # where the problem is solved, and elsewhere
 EXECUTORS = ("threads", "processes", "serial", "ray")
 _learning = partial(typer.Option, rich_help_panel="Agents")
 
@@ -59,7 +41,7 @@ def compare(
     problem: Annotated[
         str,
         typer.Argument(
-            help=f"{', '.join(problems())}; a Gymnasium id, such as CartPole-v1; or module:name, where name "
+            help=f"{', '.join(PROBLEMS)}; a Gymnasium id, such as CartPole-v1; or module:name, where name "
             "is a problem, an environment, or a function that makes one."
         ),
     ],
@@ -149,21 +131,23 @@ def compare(
     with report_errors(lambda: "nothing was written"):
         import rlsvi
         from rlsvi.core import card
+        from rlsvi.study.compare import draw_problem
 
         options = arguments_of(problem_arg, "--problem-arg", "length=50")
         drawn = problem_named(problem, options)
-        solved = is_solved(drawn)
-        names = [
-            name.strip()
-            for name in ((USUAL_AGENTS if solved else AGENT_OF_ANY_TASK) if agents is None else agents).split(",")
-        ]
+        first = draw_problem(drawn, 0)
+        if callable(drawn):
+            first.make().close()  # every run makes its own
+        solved = first.problem is not None
+        names = [name.strip() for name in (USUAL_AGENTS[solved] if agents is None else agents).split(",")]
         usual = FUSED if solved and not all(is_of_others(name) for name in names) else STEPPED
         episodes, seeds = episodes or usual[0], seeds or usual[1]
         if len(set(names)) < len(names):
             raise ValueError(f"--agents names an agent twice: {agents}")
         own = arguments_of(agent_arg, "--agent-arg", "delta=0.1")
         _check_agent_arguments(own, names)
-        said = {key: value for key, value in settings.items() if _is_said(context, key)}
+        source = context.get_parameter_source  # agents have their own defaults, which may differ
+        said = {key: value for key, value in settings.items() if getattr(source(key), "name", "") != "DEFAULT"}
         given = said | {"episodes": episodes} | own
         compared = {name: agent_named(name, given) for name in names}
         one_of("--executor", executor, EXECUTORS)
@@ -174,15 +158,11 @@ def compare(
         how: dict[str, Any] = {"workers": workers, "device": device, "progress": not quiet}
         how |= {} if executor == "threads" else {"executor": executor}
         runs = rlsvi.compare(compared, drawn, episodes, seeds, **how)
-        settings |= {"problem": problem, "problem_args": defaults(problem) | options, "agents": names}
+        takes = inspect.signature(problem_maker(problem)).parameters if problem in PROBLEMS else {}
+        usually = {key: it.default for key, it in takes.items() if key != "seed" and it.default is not it.empty}
+        settings |= {"problem": problem, "problem_args": usually | options, "agents": names}
         settings |= {"agent_args": own} if own else {}
         _show(runs, settings | {"episodes": episodes, "seeds": seeds, "rlsvi": rlsvi.__version__}, out, as_json)
-
-
-def _is_said(context: typer.Context, option: str) -> bool:
-    """Whether the user has given an option: agents have their own defaults, which may differ."""
-    source = context.get_parameter_source(option)
-    return source is not None and source.name != "DEFAULT"
 
 
 def _check_agent_arguments(given: dict[str, Any], names: list[str]) -> None:

@@ -12,7 +12,7 @@ from uuid import uuid4
 import typer
 
 from rlsvi.cli.errors import report_errors
-from rlsvi.cli.names import agents_of_packages, load_entry_point, own_agents, package_of
+from rlsvi.cli.names import AGENTS, agents_of_packages, load_entry_point, package_of
 
 PACKAGES = ("numpy", "numba", "scipy", "polars", "gymnasium", "ray", "torch", "numba-cuda")
 
@@ -158,7 +158,7 @@ def other_agents() -> str:
     """Import the agents that other packages offer."""
     offered = agents_of_packages()
     for entry in offered:
-        if entry.name in own_agents():
+        if entry.name in AGENTS:
             raise ValueError(f"{entry.name} of {package_of(entry)} is hidden by an agent of this library")
         load_entry_point(entry.name, "rlsvi.agents")
     return ", ".join(f"{entry.name} ({entry.value})" for entry in offered) or "no other package offers one"

@@ -1,18 +1,7 @@
 """What the user names on the command line: agents and problems of the library, things of a module, and arguments.
 
-Agents and problems are read from the source of the library, where each of them is defined once: importing them
-would load Numba, which takes longer than to list them. Of other modules, only what the user names is imported.
-
-Agents of other packages
-------------------------
-Your package can offer its own agents by name. Declare them as entry points in its `pyproject.toml`:
-
-    [project.entry-points."rlsvi.agents"]
-    my-agent = "my_package:MyAgent"
-
-`MyAgent` is an agent, a class of agents, or a function of `env` and `seed` that makes one, as for `rlsvi.compare`.
-When the package is installed, `rlsvi list` shows my-agent, and `rlsvi train`, `compare`, `fit` and `bsuite` take
-it by this name. It is imported only when you name it. `rlsvi doctor` tells whether it can be.
+Nothing is imported to list them, as that takes longer than the list. Other packages offer agents by entry points
+of the group rlsvi.agents (docs/how-to/own-agent.md), which are imported only when the user names them.
 """
 
 import ast
@@ -22,41 +11,76 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rlsvi._lazy import exports_of, source_of
 from rlsvi.core.checks import instead
 
 Arguments = dict[str, Any]
-SHORT_NAMES = {  # of classes, shorter than their own in lower case with hyphens, which are understood too
-    "IncrementalRLSVI": "incremental",
-    "EnsembleRLSVI": "ensemble",
-    "LSVIUCB": "lsvi-ucb",
-    "ContextualBandit": "bandit",
-    "OptimalPolicy": "optimal",
+AGENTS = {  # what each name stands for in `rlsvi`, and what it does
+    "default": ("agent_for", "The agent that suits the problem, as `rlsvi train` uses it"),
+    "rlsvi": (
+        "RLSVI",
+        "Randomized least-squares value iteration: it acts on a sampled value function",
+    ),
+    "lsvi": ("LSVI", "Least-squares value iteration with greedy, epsilon-greedy or Boltzmann exploration"),
+    "lsvi-greedy": ("LSVI", "Least-squares value iteration, greedy"),
+    "lsvi-epsilon": ("LSVI", "Least-squares value iteration, a random action with probability --epsilon"),
+    "lsvi-boltzmann": ("LSVI", "Least-squares value iteration, actions in proportion to exp(Q / --eta)"),
+    "bounded-rlsvi": (
+        "BoundedRLSVI",
+        "RLSVI on features, with defaults that work",
+    ),
+    "discounted-psrl": ("DiscountedPSRL", "Posterior sampling with discounting, where states appear as they come"),
+    "table-or-features": (
+        "TableOrFeatures",
+        "discounted-psrl where observations recur, else bounded-rlsvi",
+    ),
+    "stationary-rlsvi": (
+        "StationaryRLSVI",
+        "RLSVI without a fixed number of periods",
+    ),
+    "stationary-lsvi": ("StationaryLSVI", "LSVI without a fixed number of periods"),
+    "continual-rlsvi": (
+        "ContinualRLSVI",
+        "RLSVI for discounted problems without end",
+    ),
+    "continual-lsvi": ("ContinualLSVI", "LSVI for discounted problems without end"),
+    "incremental": ("IncrementalRLSVI", "RLSVI at a constant cost per episode"),
+    "ensemble": (
+        "EnsembleRLSVI",
+        "RLSVI with a fixed number of value functions, one of which plays an episode",
+    ),
+    "bootstrap-rlsvi": ("BootstrapRLSVI", "RLSVI with randomly weighted transitions instead of normal noise"),
+    "gradient-rlsvi": ("GradientRLSVI", "RLSVI by stochastic gradients, for very many features"),
+    "psrl": ("PSRL", "Posterior sampling: an episode acts optimally in a sampled MDP, with a table"),
+    "ucrl2": ("UCRL2", "Optimism over L1 confidence sets of MDPs, with a table"),
+    "ucbvi": ("UCBVI", "Upper confidence bound value iteration, with a bonus for what is rarely seen"),
+    "lsvi-ucb": ("LSVIUCB", "Optimistic least-squares value iteration for finitely many states"),
+    "bandit": ("ContextualBandit", "Thompson sampling for a linear model of the reward"),
+    "thompson-sampling": (
+        "ThompsonSampling",
+        "Bernoulli Thompson sampling over the actions, whatever the state",
+    ),
+    "optimal": ("OptimalPolicy", "The optimal policy by exact dynamic programming; it only plays"),
+    "myopic": ("OptimalPolicy", "The best policy that looks one step ahead, and knows the problem"),
 }
-VARIANTS: dict[str, tuple[str, str, Callable[[Arguments], Arguments]]] = {  # class, what it does, its arguments
-    "default": ("agent_for", "The agent that suits the problem, as `rlsvi train` uses it", lambda given: {}),
-    "lsvi-greedy": ("LSVI", "Least-squares value iteration, greedy", lambda given: {}),
-    "lsvi-epsilon": (
-        "LSVI",
-        "Least-squares value iteration, a random action with probability --epsilon",
-        lambda given: {"explore": _exported("EpsilonGreedy")(given.get("epsilon", 0.1))},
+PROBLEMS = {  # what each function of `rlsvi.problems` makes, and its arguments but the seed
+    "chain": (
+        "The paper's chain with a basis of features, or a table",
+        "length, features, rho, scale, rho_is, per_period, deterministic",
     ),
-    "lsvi-boltzmann": (
-        "LSVI",
-        "Least-squares value iteration, actions in proportion to exp(Q / --eta)",
-        lambda given: {"explore": _exported("Boltzmann")(given.get("eta", 0.1))},
-    ),
-    "myopic": (
-        "OptimalPolicy",
-        "The best policy that looks one step ahead, and knows the problem",
-        lambda given: {"myopic": True},
+    "deep-sea": ("The DeepSea of bsuite with a basis of features, or a table", "size, features, rho, stochastic"),
+    "river-swim": ("A river to swim up, with a table (PSRL is better at it than RLSVI)", "states, horizon"),
+    "dirichlet": ("An MDP drawn from the prior of Theorem 1, with a table", "states, actions, horizon"),
+    "recommendation": ("The paper's recommendation engine with its own basis", "products, slots"),
+    "grid": (
+        "A grid of N x N cells, with a table: one reward, in the corner opposite to the start",
+        "size, slip, horizon",
     ),
 }
 ANY_ENVIRONMENT = "any environment of Gymnasium, such as FrozenLake-v1 or CartPole-v1; with its own arguments"
@@ -65,80 +89,20 @@ ANY_ENVIRONMENT = "any environment of Gymnasium, such as FrozenLake-v1 or CartPo
 def agents() -> dict[str, str]:
     """Return the names of all agents, and what they do: those of this library, and of other packages."""
     others = {it.name: f"Of the package {package_of(it)}: {it.value}" for it in agents_of_packages()}
-    return others | own_agents()
-
-
-@cache
-def own_agents() -> dict[str, str]:
-    """Return the agents of this library: variants, and the classes that `rlsvi.agents` exports."""
-    found = {name: what for name, (_, what, _) in VARIANTS.items()}
-    for kind, home in sorted(exports_of("rlsvi.agents").items()):
-        if (node := _agent_class(kind, home)) is not None:
-            found[SHORT_NAMES.get(kind, _hyphened(kind))] = _summary(node)
-    return found
-
-
-@cache
-def problems() -> dict[str, tuple[str, list[str]]]:
-    """Return the names of all problems, what they are and their arguments: public functions of `rlsvi.problems`.
-
-    A function that requires an argument is no problem but a way to make one.
-    """
-    found = {}
-    for node in source_of("rlsvi.problems").body:
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-            takes = node.args
-            names = [it.arg for it in (*takes.args, *takes.kwonlyargs) if it.arg != "seed"]
-            if len(takes.args) == len(takes.defaults) and None not in takes.kw_defaults:
-                found[_hyphened(node.name)] = _summary(node), names
-    return found
-
-
-def _agent_class(name: str, module: str) -> ast.ClassDef | None:
-    """Return the definition of a class, if it is that of an agent: it derives from Agent, directly or not."""
-    body = _source(module).body
-    node = next((it for it in body if isinstance(it, ast.ClassDef) and it.name == name), None)
-    for base in node.bases if node else ():
-        kind = ast.unparse(base).partition("[")[0]
-        imports = [it for it in body if isinstance(it, ast.ImportFrom) and kind in [a.name for a in it.names]]
-        home = str(imports[0].module) if imports else module
-        if kind == "Agent" or (home.startswith("rlsvi.") and _agent_class(kind, home) is not None):
-            return node
-    return None
-
-
-_source = cache(source_of)
-
-
-def _hyphened(name: str) -> str:
-    """Return the name of a class or function in lower case with hyphens: IncrementalRLSVI is incremental-rlsvi."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).replace("_", "-").lower()
-
-
-def _summary(node: ast.ClassDef | ast.FunctionDef) -> str:
-    return (ast.get_docstring(node) or "").partition("\n")[0].removesuffix(".")
-
-
-def _exported(name: str) -> Any:
-    import rlsvi
-
-    return getattr(rlsvi, name)
+    return others | {name: what for name, (_, what) in AGENTS.items()}
 
 
 def agent_class(name: str, option: str = "--agents") -> Any:
     """Return the class of an agent by any of its names, or the function that makes the default.
 
-    Of another package, it is what that package offers by this name. Names of this library come first.
+    The name may also be that of the class, or that in lower case with hyphens. Of another package, it is what that
+    package offers by this name. Names of this library come first.
     """
-    if name in VARIANTS:
-        return _exported(VARIANTS[name][0])
-    for kind, home in exports_of("rlsvi.agents").items():
-        if (
-            name
-            and name in (kind, SHORT_NAMES.get(kind), _hyphened(kind))
-            and _agent_class(kind, home) is not None
-        ):
-            return _exported(kind)
+    for known, (kind, _) in AGENTS.items():
+        if name in (known, kind, re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind).lower()):
+            import rlsvi
+
+            return getattr(rlsvi, kind)
     if any(entry.name == name for entry in agents_of_packages()):
         return load_entry_point(name, option)
     there = "`rlsvi list` shows all; an agent of your own is module:name"
@@ -156,11 +120,22 @@ def agent_named(name: str, given: Arguments, option: str = "--agents") -> Any:
         return kind
     made = isinstance(kind, type) and issubclass(kind, Agent)
     given = given | ({"planned": given["episodes"]} if made else {})
-    given |= VARIANTS[name][2](given) if name in VARIANTS else {}
+    given |= _variant(name, given)
     takes = {key: given[key] for key in inspect.signature(kind).parameters if key in given}
     if made:
         return kind(**takes)
     return partial(kind, **takes) if takes else kind
+
+
+def _variant(name: str, given: Arguments) -> Arguments:
+    """Return the arguments by which the agent of a name differs from others of its class."""
+    import rlsvi
+
+    if name == "lsvi-epsilon":
+        return {"explore": rlsvi.EpsilonGreedy(given.get("epsilon", 0.1))}
+    if name == "lsvi-boltzmann":
+        return {"explore": rlsvi.Boltzmann(given.get("eta", 0.1))}
+    return {"myopic": True} if name == "myopic" else {}
 
 
 def made_agent(
@@ -192,7 +167,7 @@ def made_agent(
         raise ValueError(f"--agent-arg does not go with {name}: {error}") from None
 
 
-# ---- Agents of other packages: see above -------------------------------------------------------------------
+# ---- Agents of other packages -------------------------------------------------------------------
 
 
 def agents_of_packages() -> list[EntryPoint]:
@@ -203,7 +178,7 @@ def agents_of_packages() -> list[EntryPoint]:
 def is_of_others(name: str) -> bool:
     """Whether a name is that of an agent of the user or of another package."""
     offered = any(entry.name == name for entry in agents_of_packages())
-    return is_in_module(name) or (offered and name not in own_agents())
+    return is_in_module(name) or (offered and name not in AGENTS)
 
 
 def load_entry_point(name: str, option: str) -> Any:
@@ -235,28 +210,22 @@ def _told(error: Exception) -> str:
     return f"{error} ({type(error).__name__} in {Path(last.filename).name}, line {last.lineno})"
 
 
-def problem_named(name: str, options: dict[str, Any]) -> Any:
-    """The problem of a name with its arguments, in a form that `rlsvi.compare` takes."""
-    if name in problems():
-        return _with_arguments(problem_maker(name), options, name)
-    if is_in_module(name) and not is_registered(name):
-        found = found_in_module(name, "PROBLEM")
-        if callable(found):
-            return _with_arguments(found, options, name)
-        if options:
-            raise ValueError(
-                f"--problem-arg goes with a function that makes a problem, {name} is a problem already"
-            )
-        return found
-    return _environment(name, options)
-
-
-def is_registered(name: str) -> bool:
-    """Whether importing the module of module:id registers an environment of that id."""
+def problem_named(name: str, options: Arguments) -> Any:
+    """Return the problem of a name with its arguments, in a form that `rlsvi.compare` takes."""
     import gymnasium
 
-    imported_module(name, "PROBLEM")
-    return name.partition(":")[2] in gymnasium.registry
+    if name in PROBLEMS:
+        return _with_arguments(problem_maker(name), options, name)
+    if is_in_module(name):
+        imported_module(name, "PROBLEM")  # which may register environments
+    if not is_in_module(name) or name.partition(":")[2] in gymnasium.registry:
+        return _environment(name, options)
+    found = found_in_module(name, "PROBLEM")
+    if callable(found):
+        return _with_arguments(found, options, name)
+    if options:
+        raise ValueError(f"--problem-arg goes with a function that makes a problem, {name} is a problem already")
+    return found
 
 
 def problem_maker(name: str) -> Callable[..., Any]:
@@ -267,30 +236,34 @@ def problem_maker(name: str) -> Callable[..., Any]:
     return made
 
 
-def _with_arguments(function: Callable[..., Any], options: dict[str, Any], name: str) -> Callable[..., Any]:
-    check_arguments(function, options, name, ("seed",))
+def _with_arguments(function: Callable[..., Any], options: Arguments, name: str) -> Callable[..., Any]:
+    """Return a function with arguments given as --problem-arg, which it must take."""
+    takes = inspect.signature(function).parameters
+    names = [key for key in takes if key != "seed"]
+    for argument in options if not any(it.kind is it.VAR_KEYWORD for it in takes.values()) else ():
+        if argument not in names:
+            known = instead(argument, names, "" if names else "it takes none")
+            raise ValueError(f"--problem-arg {argument} does not go with {name}: {known}")
     return partial(function, **options) if options else function
 
 
-def _environment(id: str, options: dict[str, Any]) -> Any:
-    """An environment of Gymnasium; a horizon among its arguments is that of its table, if it has one."""
+def _environment(id: str, options: Arguments) -> Any:
+    """Return an environment of Gymnasium; a horizon among its arguments is that of its table, if it has one."""
     import gymnasium
 
-    from rlsvi import problems as made_by_name
+    from rlsvi import problems
     from rlsvi.envs.description import like_id
 
     if ":" in id:
         look_here_too()
     try:
         if "horizon" in options:
-            return made_by_name.gymnasium(id, **options)
+            return problems.gymnasium(id, **options)
         gymnasium.make(id, **options).close()
     except (gymnasium.error.Error, ImportError) as error:
         if isinstance(error, gymnasium.error.UnregisteredEnv):
-            there = (
-                f"there are {', '.join(problems())}, module:name, or {ANY_ENVIRONMENT} (Gymnasium says: {error})"
-            )
-            raise ValueError(f"unknown problem {id!r}: {like_id(id, there, problems())}") from error
+            there = f"there are {', '.join(PROBLEMS)}, module:name, or {ANY_ENVIRONMENT} (Gymnasium says: {error})"
+            raise ValueError(f"unknown problem {id!r}: {like_id(id, there, PROBLEMS)}") from error
         raise ValueError(f"cannot make the problem {id}: {error}") from error
     return partial(gymnasium.make, id, **options) if options else id
 
@@ -365,15 +338,3 @@ def found_in_module(name: str, option: str) -> Any:
         near = instead(thing, names, "correct the name")
         raise ValueError(f"{option} names {name}, but {module.__file__} defines no {thing}: {near}")
     return getattr(module, thing)
-
-
-def check_arguments(function: Callable[..., Any], given: Arguments, name: str, hidden: tuple[str, ...]) -> None:
-    """Raise an error if a function does not take arguments given as --problem-arg."""
-    takes = inspect.signature(function).parameters
-    if any(it.kind is it.VAR_KEYWORD for it in takes.values()):
-        return
-    names = [key for key in takes if key not in hidden]
-    for argument in given:
-        if argument not in names:
-            known = instead(argument, names, "" if names else "it takes none")
-            raise ValueError(f"--problem-arg {argument} does not go with {name}: {known}")

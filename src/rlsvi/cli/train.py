@@ -30,27 +30,6 @@ if TYPE_CHECKING:
 # ---- What `rlsvi train` does while an agent learns: evaluate it, save it and write logs --------------------
 
 
-_option = partial(typer.Option, rich_help_panel="While learning")
-EvaluateEvery = Annotated[
-    int | None,
-    _option("--evaluate-every", min=1, metavar="N", help="Play 20 fresh episodes after every N episodes."),
-]
-KeepBest = Annotated[
-    Path | None,
-    _option("--keep-best", metavar="FILE", help="Save the agent with the best of these evaluations here."),
-]
-CheckpointEvery = Annotated[
-    int | None,
-    _option("--checkpoint-every", min=1, metavar="N", help="Save the agent to --out after every N episodes."),
-]
-CsvFile = Annotated[
-    Path | None, _option("--csv", metavar="FILE", help="Write a line for every episode to this CSV file.")
-]
-TensorBoardFolder = Annotated[
-    Path | None, _option("--tensorboard", metavar="FOLDER", help="Write curves for TensorBoard to this folder.")
-]
-
-
 def callbacks(
     made: "Made",
     out: Path,
@@ -133,6 +112,7 @@ BASES = ("fourier", "polynomial", "radial", "tiles", "table")
 
 
 _agent_option = partial(typer.Option, rich_help_panel="Agent")
+_meanwhile = partial(typer.Option, rich_help_panel="While learning")
 
 
 def train(
@@ -166,11 +146,21 @@ def train(
         str | None,
         _agent_option(metavar="|".join(BASES), help="Features.", show_default="chosen for the environment"),
     ] = None,
-    evaluate_every: EvaluateEvery = None,
-    keep_best: KeepBest = None,
-    checkpoint_every: CheckpointEvery = None,
-    csv: CsvFile = None,
-    tensorboard: TensorBoardFolder = None,
+    evaluate_every: Annotated[
+        int | None, _meanwhile(min=1, metavar="N", help="Play 20 fresh episodes after every N episodes.")
+    ] = None,
+    keep_best: Annotated[
+        Path | None, _meanwhile(metavar="FILE", help="Save the agent with the best of these evaluations here.")
+    ] = None,
+    checkpoint_every: Annotated[
+        int | None, _meanwhile(min=1, metavar="N", help="Save the agent to --out after every N episodes.")
+    ] = None,
+    csv: Annotated[
+        Path | None, _meanwhile(metavar="FILE", help="Write a line for every episode to this CSV file.")
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, _meanwhile(metavar="FOLDER", help="Write curves for TensorBoard to this folder.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show no progress bar and no learning curve.")
@@ -213,7 +203,8 @@ def train(
     with report_errors(lambda: "nothing was learned, nothing was written"):
         made = named(env, env_arg, max_episode_steps, choices, "ENV")
         if resume is not None and not (env_arg or max_episode_steps or choices):
-            made = _remembered(resume, modules, made)
+            known = loaded(resume, modules).environment
+            made = known if known is not None and known.id == made.id else made
         world = made.make()
         check_folder(target)
         curve = target.with_suffix(".png")
@@ -226,7 +217,13 @@ def train(
         wanted, evaluations = callbacks(made, target, *options)
         given = {name: value for name, value in given.items() if value is not None}
         own = arguments_of(agent_arg, "--agent-arg", "horizon=20")
-        learner = _agent(world, agent, episodes, seed, given, own, resume, modules)
+        if resume is None:
+            learner = _new_agent(world, agent, episodes, seed, given, own)
+        elif given or own or agent != "default":
+            changed = [*given, *(["agent-arg"] if own else []), *(["agent"] if agent != "default" else [])]
+            raise ValueError(f"--{', --'.join(changed)} cannot be changed in an agent that has learned")
+        else:
+            learner = loaded(resume, modules)
         returns: list[float] = []
         evaluation, before = None, learner.steps
         _, failure = _attempted(lambda: _learn(learner, world, episodes, returns, wanted, not quiet))
@@ -239,16 +236,20 @@ def train(
             evaluation, failure = _attempted(fresh)
         if returns:
             picture(learner, f"{made}, seed {seed}", evaluation, curve)
-        _tell(returns, evaluations, evaluation, made, learner, target, as_json, quiet)
+            if not quiet:
+                print(chart(returns), file=sys.stderr)
+        if as_json:
+            said = {"environment": made._asdict(), "agent": repr(learner), "episodes": learner.episodes}
+            said |= {"steps": learner.steps, "file": str(target), "returns": returns, "evaluations": evaluations}
+            said |= {"evaluation": evaluation.summary() if evaluation else None}
+            print(json.dumps(said, indent=1))
+        elif evaluation is not None:
+            print(evaluation)
+        if returns:
+            print(f"agent: {target}\ncurve: {curve}", file=sys.stderr)
         world.close()
         if failure is not None:
             _end(failure, learner, target if kept else None)
-
-
-def _remembered(resume: Path, modules: list[str] | None, made: "Made") -> "Made":
-    """The environment as the agent of a file knew it, if it is of the same name; else the one asked for."""
-    known: Made | None = loaded(resume, modules).environment
-    return known if known is not None and known.id == made.id else made
 
 
 def _attempted(do: Callable[[], T]) -> tuple[T | None, BaseException | None]:
@@ -259,44 +260,25 @@ def _attempted(do: Callable[[], T]) -> tuple[T | None, BaseException | None]:
         return None, error
 
 
-def _agent(
-    world: "Env[Any, Any]",
-    name: str,
-    episodes: int,
-    seed: int,
-    given: dict[str, Any],
-    own: dict[str, Any],
-    resume: Path | None,
-    modules: list[str] | None,
+def _new_agent(
+    world: "Env[Any, Any]", name: str, episodes: int, seed: int, given: dict[str, Any], own: dict[str, Any]
 ) -> Any:
-    """A new agent, or that of a file."""
-    if resume is not None:
-        options = [*given, *(["agent-arg"] if own else []), *(["agent"] if name != "default" else [])]
-        if options:
-            raise ValueError(f"--{', --'.join(options)} cannot be changed in an agent that has learned")
-        return loaded(resume, modules)
+    """Return a new agent of a name, which must be one that can be saved."""
+    from rlsvi.agents.agent import Agent
+
     if "basis" in given:
         basis = one_of("--basis", given["basis"], BASES)
         given["basis"] = getattr(rlsvi.bases, "Tabular" if basis == "table" else basis.capitalize())()
-    if name != "default":
-        return _named_agent(world, name, episodes, seed, given, own)
-    try:
-        return rlsvi.agent_for(world, **{"seed": seed, **given, **own})
-    except TypeError as error:
-        if "no argument gamma" not in str(error):
-            raise
-        raise ValueError(
-            "the episodes of this environment have a known length, so its agent is RLSVI, which does not "
-            "discount: leave --gamma out"
-        ) from None
-
-
-def _named_agent(
-    world: "Env[Any, Any]", name: str, episodes: int, seed: int, given: dict[str, Any], own: dict[str, Any]
-) -> Any:
-    """A new agent of a name, which must be one that can be saved."""
-    from rlsvi.agents.agent import Agent
-
+    if name == "default":
+        try:
+            return rlsvi.agent_for(world, **{"seed": seed, **given, **own})
+        except TypeError as error:
+            if "no argument gamma" not in str(error):
+                raise
+            raise ValueError(
+                "the episodes of this environment have a known length, so its agent is RLSVI, which does not "
+                "discount: leave --gamma out"
+            ) from None
     found = agent_named(name, {"episodes": episodes}, "--agent")
     agent = made_agent(found, name, world, seed, {**given, **own}, tuple(given))
     if not isinstance(agent, Agent):
@@ -324,31 +306,6 @@ def _learn(
             advance(1, f"return {value:.4g}, mean of the last {len(last)}: {sum(last) / len(last):.4g}")
 
         agent.learn(world, episodes=episodes, progress=False, on_episode=[note, *callbacks])
-
-
-def _tell(
-    returns: list[float],
-    evaluations: list[dict[str, float]],
-    evaluation: "Evaluation | None",
-    made: "Made",
-    agent: Any,
-    target: Path,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """The curve on stderr; the result, and nothing else, on stdout."""
-    if returns and not quiet:
-        print(chart(returns), file=sys.stderr)
-    found = evaluation.summary() if evaluation else None
-    if as_json:
-        said = {"environment": made._asdict(), "agent": repr(agent), "episodes": agent.episodes}
-        said |= {"steps": agent.steps, "file": str(target), "returns": returns, "evaluations": evaluations}
-        said |= {"evaluation": found}
-        print(json.dumps(said, indent=1))
-    elif evaluation is not None:
-        print(evaluation)
-    if returns:
-        print(f"agent: {target}\ncurve: {target.with_suffix('.png')}", file=sys.stderr)
 
 
 def _end(failure: BaseException, agent: Any, target: Path | None) -> None:
