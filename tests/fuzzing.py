@@ -348,6 +348,14 @@ OTHER_WORDS = {  # what an error may say instead of the name of the parameter
 }
 NONSENSE = ("object", "module", "nan")  # which every parameter refuses, but these: they are looked at by others
 TAKES = {"deep", "episode_start", "example", "folder", "given", "name", "options", "rho_is"}
+REFUSED = {  # by agents, besides
+    **dict.fromkeys(("lam", "sigma", "prior_weight", "diverged_above", "optimism"), ("0", "-1", "inf", "digits")),
+    **dict.fromkeys(("horizon", "ensemble", "members", "memory", "planned"), ("0", "-1", "1.5", "digits", "True")),
+    **dict.fromkeys(("regressions", "repeat", "update_every", "sweeps", "backups"), ("0", "-1", "1.5", "digits")),
+    **dict.fromkeys(("gamma", "alike", "trace", "nu", "delta", "tolerance"), ("-0.5", "1.5", "digits")),
+    **dict.fromkeys(("explore", "form", "perturb", "noise", "bonus"), ("text", "2")),
+    **dict.fromkeys(("prior", "bounds", "reward_range"), ("text", "wrong pair")),
+}
 PROC = Path("/proc/self/statm").exists()
 
 
@@ -486,9 +494,11 @@ class Fuzz:
                 after = difference(everything(agent, FOLDER), before)
                 said = after and f"it has changed the agent: {after:.200}"
             return said or None
-        return "accepted" if one.value in NONSENSE and one.parameter not in TAKES else None
+        of_agents = " " in one.call and inspect.isclass(self.public[public])
+        refused = one.value in NONSENSE and one.parameter not in TAKES
+        return "accepted" if refused or (of_agents and one.value in REFUSED.get(one.parameter, ())) else None
 
-    def _pairs(self, part):
+    def pairs(self, part):
         """The calls of each callable and parameter; all agents have the same methods, which count as one each."""
         groups: dict[tuple[str, str], list[str]] = {}
         for name, call in self.calls.items():
@@ -508,7 +518,7 @@ class Fuzz:
 
     def _tries(self, part, count):
         """As many calls as asked for, no two alike: every parameter of every function gets as many."""
-        draw, groups = random.Random(part), self._pairs(part)
+        draw, groups = random.Random(part), self.pairs(part)
         order = draw.sample(list(groups), len(groups))
         drawn = [[Try(call, pair[1], value) for call in groups[pair] for value in VALUES] for pair in order]
         for each in drawn:

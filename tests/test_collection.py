@@ -33,7 +33,7 @@ def test_another_process_collects_the_same_names(request):
     """Addresses differ by themselves from process to process; the order of sets and texts is made to."""
     suite = ["--thorough"] if request.config.getoption("thorough") else []
     used = {f"{item.nodeid.partition('tests/')[0]}tests" for item in request.session.items}
-    folders = [folder for folder in request.config.getini("testpaths") if folder in used]  # in one order, whatever ran
+    folders = [folder for folder in request.config.getini("testpaths") if folder in used]  # in one order
     others = names(collecting(*folders, *suite, seed="1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"))
     assert len(others) > 500
     ours = {item.nodeid for item in request.session.items}  # of all tests, or of those that were asked for

@@ -1,4 +1,7 @@
-"""The contract, for what users bring: wrong bases, environments and arguments are named, and do no harm."""
+"""The contract, for what users bring: wrong bases and environments are named, and do no harm.
+
+Wrong arguments are in test_fuzz.py.
+"""
 
 import re
 from functools import partial
@@ -8,9 +11,8 @@ import pytest
 
 import rlsvi
 from contract import environments as envs
-from contract.arguments import ENVIRONMENTS, FLAGS, LEARNING, PREDICTING, WRONG
 from contract.bases import FAULTS, HARMLESS, OTHERS, Switched, faults_of
-from contract.cases import BASED, BY_NAME, CASES, FUSED, a_share
+from contract.cases import BASED, BY_NAME, FUSED, a_share
 from contract.clean import Clean
 from contract.misbehaving import FAULTS as MISBEHAVIOUR
 from contract.misbehaving import Misbehaving, Reusing
@@ -219,34 +221,18 @@ def test_another_space_is_refused_after_learning(name, tmp_path):
 # ---- arguments --------------------------------------------------------------------------------------------
 
 
-def test_wrong_values_are_known_for_every_argument():
-    assert {name for case in CASES for name in case.arguments} == {*WRONG, *FLAGS}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_argument_is_refused_by_name(name, of):
-    case, bad = BY_NAME[name], []
-    pairs = [(name, value) for name in case.arguments if name not in FLAGS for value in WRONG[name]]
-    for argument, value in a_share(pairs, case, of):
-        said = _outcome(lambda given={argument: value}: case.learn(case.make(**given), 1), argument)
-        bad += [f"{argument}={value!r:.40}: {'accepted' if said is None else said}"] if said != "" else []
-    _assert_none(bad)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_wrong_arguments_of_learn_are_refused_by_name(name, tmp_path):
-    case, bad = BY_NAME[name], []
-    agent = case.learned(1)
-    before = everything(agent, tmp_path)
-    for options, says in LEARNING:
-        if case.endless and "episodes" in options:
-            continue
-        said = _outcome(lambda options=options: agent.learn(case.env(), **options), says)
-        bad += [f"{options}: {'accepted' if said is None else said}"] if said != "" else []
-    for env in ENVIRONMENTS:
-        said = _outcome(lambda env=env: agent.learn(env, **{case.unit: 1}), "env")
-        bad += [f"env={env!r:.30}: {'accepted' if said is None else said}"] if said != "" else []
-    _assert_none([*bad, difference(everything(agent, tmp_path), before)])
+PREDICTING = [
+    ({"observation": None}, "observation|feature|state|function"),
+    ({"observation": "here"}, "observation|feature|state|function"),
+    ({"observation": {}}, "observation|feature|state|function"),
+    ({"state": -1}, "state"),
+    ({"state": "first"}, "state"),
+    ({"state": 1.5}, "state"),
+    ({"action_mask": [1, 1]}, "action_mask"),
+    ({"action_mask": [0, 0, 0]}, "action_mask"),
+    ({"action_mask": "all"}, "action_mask"),
+    ({"action_mask": 3}, "action_mask"),
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

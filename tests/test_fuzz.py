@@ -11,6 +11,8 @@ from contract.bases import ARGUMENTS, measured_bases
 from contract.cases import BY_NAME, CASES
 from fuzzing import (
     FOLDER,
+    NONSENSE,
+    REFUSED,
     Budget,
     Call,
     Fuzz,
@@ -289,6 +291,13 @@ def test_wrong_arguments_are_named(part, tmp_path, monkeypatch):
 def test_thousands_of_wrong_arguments_are_named(part, tmp_path, monkeypatch):
     own_folder(tmp_path, monkeypatch)
     FUZZ.check(part, times=20)
+
+
+def test_no_agent_takes_nonsense(tmp_path, monkeypatch):
+    own_folder(tmp_path, monkeypatch)
+    for (_, parameter), (call, *_) in FUZZ.pairs("agents").items():
+        for value in {*NONSENSE, *REFUSED.get(parameter, ())}:
+            assert not FUZZ.fault(Try(call, parameter, value)), (call, parameter, value)
 
 
 RAW_ONCE = [  # each raised an error of Python or NumPy once
