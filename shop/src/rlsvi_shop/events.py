@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.files import PRIVATE, fcntl, lock
-from rlsvi_shop.requests import RequestError, check_type, list_of
+from rlsvi_shop.requests import RequestError, check_type, list_of, plain
 from rlsvi_shop.settings import database_url, sqlite_file
 
 Kind = Literal["added", "removed", "recommended", "answered", "closed"]
@@ -83,17 +83,25 @@ class Event(NamedTuple):
 # ---- events as rows of the table, and back -------------------------------------------------------------------
 
 
+def storable_text(value: Any) -> bool:
+    """Return whether a value is a text that a database can hold."""
+    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value))
+
+
 class _Column(NamedTuple):
-    """What a column holds: the classes of a value, how it is written, and what is said of another one."""
+    """What a column holds: the classes of a value, how it is written, what is said of another one, its limits."""
 
     types: Any
     convert: Callable[[Any], Any]
     words: str
+    fits: Callable[[Any], bool] = lambda value: True
 
 
-TEXT = _Column(str, str, "a text")
-WHOLE = _Column((int, np.integer), int, "a whole number of 64 bits")
-NUMBER = _Column((int, float, np.integer, np.floating), float, "a finite number")
+TEXT = _Column(str, str, "a text", storable_text)
+WHOLE = _Column((int, np.integer), int, "a whole number of 64 bits", lambda value: -(2**63) <= value < 2**63)
+NUMBER = _Column(
+    (int, float, np.integer, np.floating), float, "a finite number", lambda value: abs(value) <= sys.float_info.max
+)
 FLAG = _Column((bool, np.bool_), bool, "True or False")
 OBJECT = _Column(dict, partial(json.dumps, allow_nan=False), "a dictionary")
 LIST = _Column(list, partial(json.dumps, allow_nan=False), "a list of products")
@@ -102,7 +110,7 @@ COLUMNS = {
     **dict.fromkeys(("slot", "sample", "id", "correction"), WHOLE),
     **dict.fromkeys(("reward", "propensity", "at"), NUMBER),
     **{
-        "kind": TEXT._replace(words=f"one of {', '.join(KINDS)}"),
+        "kind": TEXT._replace(words=f"one of {', '.join(KINDS)}", fits=KINDS.__contains__),
         "explored": FLAG,
         "features": OBJECT,
         "among": LIST,
@@ -121,7 +129,7 @@ def row_of(event: Event) -> dict[str, Any]:
         if value is None and name in OPTIONAL:
             row[name] = None
             continue
-        if not _storable(column, value) or (name == "kind" and value not in KINDS):
+        if not isinstance(value, column.types) or not column.fits(plain(value)):  # a float32 would overflow there
             raise ValueError(f"{name} of an event must be {column.words}, got {shown(value)}")
         try:
             row[name] = column.convert(value)
@@ -138,22 +146,6 @@ def row_of(event: Event) -> dict[str, Any]:
     row["at"] = row["at"] or time.time()
     del row["id"]  # the database counts
     return row
-
-
-def storable_text(value: Any) -> bool:
-    """Return whether a value is a text that a database can hold."""
-    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value))
-
-
-def _storable(column: _Column, value: Any) -> bool:
-    if not isinstance(value, column.types):
-        return False
-    value = value.item() if isinstance(value, np.generic) else value  # a float32 would overflow below
-    if column.types is str:
-        return storable_text(value)
-    if column is WHOLE:
-        return bool(-(2**63) <= value < 2**63)
-    return column is not NUMBER or bool(abs(value) <= sys.float_info.max)
 
 
 def event_of(row: Sequence[Any]) -> Event:
@@ -263,10 +255,8 @@ CONNECTING = {  # by words of PostgreSQL, which sends no SQLSTATE before there i
 
 def store_error(error: Any, database: str, what: str) -> StoreError:
     """Return the error that tells what failed on which database, why, and what to do."""
-    words, state = (
-        str(error).strip().partition("\n")[0] or type(error).__name__,
-        getattr(error, "sqlstate", None) or "",
-    )
+    words = str(error).strip().partition("\n")[0] or type(error).__name__
+    state = getattr(error, "sqlstate", None) or ""
     reasons = [reason for start, reason in POSTGRES.items() if state.startswith(start)]
     reasons += [reason for start, reason in SQLITE.items() if words.lower().startswith(start)]
     if type(error).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError":
@@ -351,7 +341,6 @@ WRITTEN = "UPDATE shop_identity SET written_at = :at"
 
 @cache
 def _select_visits(count: int) -> str:
-    """Return the statement that selects the events of `count` visits, named v0, v1 and so on."""
     names = ", ".join(f":v{i}" for i in range(count))
     # The condition is written exactly as in the index, because SQLite uses the index only then.
     return f"SELECT {ROW} FROM events WHERE visit <> '' AND visit IN ({names}) ORDER BY id"
@@ -426,24 +415,20 @@ class SqliteFile:
             there = False
         if not there:
             raise StoreError(f"the shop's database {self.name} was removed or replaced: start the service again")
-        self._wait()
-        try:
-            yield
-        finally:
-            if fcntl is not None:
-                fcntl.flock(self._queue, fcntl.LOCK_UN)
-
-    def _wait(self) -> None:
-        """Wait for the lock of the queue, but not for ever: its owner may be stopped or hang."""
         end = time.monotonic() + PATIENCE
         while lock(self._queue) is False:
-            if time.monotonic() > end:
+            if time.monotonic() > end:  # its owner may be stopped or hang
                 raise StoreError(
                     f"the shop's database {self.name} could not write: another process has kept its turn to write "
                     f"for {PATIENCE:g} seconds: look for one that is stopped or hangs (it holds the lock of "
                     f"{self._beside('writing')})"
                 )
             time.sleep(PAUSE)
+        try:
+            yield
+        finally:
+            if fcntl is not None:
+                fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def insert(self, cursor: Any, rows: list[dict[str, Any]]) -> list[int]:
         """Insert rows, and return the numbers they got: consecutive ones, since nobody else writes."""

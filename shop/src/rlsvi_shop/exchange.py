@@ -231,7 +231,6 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
 
 
 def _pieces_of_table(table: TableReader, settings: ShopSettings) -> Iterator[list[Event]]:
-    """Yield the events of a table that `export_events` has written, some at once."""
     import polars as pl
 
     visit, product = name_parser("visit", settings.ids), name_parser("product", settings.ids)
@@ -282,7 +281,6 @@ def _pieces_of_table(table: TableReader, settings: ShopSettings) -> Iterator[lis
 
 
 def _pieces_of_clicks(table: TableReader, settings: ShopSettings, order: Any, ends: Any) -> Iterator[list[Event]]:
-    """Yield the events of the visits in a table of clicks, some visits at once."""
     there = set(table.frame.columns)
     for _ in table.pieces(ends, order):
         columns = {

@@ -63,8 +63,6 @@ class NumberFeature(BaseModel):
 
 
 class _NamedFeature(BaseModel):
-    """A feature whose values are names."""
-
     model_config = FROZEN
 
     def check(self, name: str, value: Any) -> str:
@@ -137,7 +135,6 @@ def _text(name: str, value: Any) -> str:
 
 
 def _kind(feature: Any) -> str:
-    """Return which kind of feature is meant, by its keys."""
     keys = feature if isinstance(feature, Mapping) else getattr(type(feature), "model_fields", ())
     return "category" if "values" in keys else "hashed" if "hashed" in keys else "number"
 

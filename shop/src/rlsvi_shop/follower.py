@@ -291,7 +291,6 @@ class Follower:
                 log.warning("snapshot not written", extra={"why": str(error)})
 
     def _restore(self) -> ShopLearner:
-        """Return the learner of the snapshot, or a new one if there is none that can be used."""
         path, why = self.settings.file("learner"), ""
         if path.exists():
             try:

@@ -4,6 +4,7 @@ The recommender learns from one half of the visits and is judged by the other, a
 sampling, which needs the probabilities with which products were shown. Where a log cannot tell, nothing is told.
 """
 
+import itertools
 import math
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -190,8 +191,9 @@ class LoggedSteps(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A recommendation: its probability, and what the samples say of it, as in `LoggedSteps`."""
+    """A recommendation as in `LoggedSteps`, with what the samples say of it."""
 
+    reward: float
     propensity: float | None
     approximate: bool
     chance: Floats
@@ -210,7 +212,7 @@ def steps_of(
     every = draws._replace(offered=np.ones(len(products), np.bool_))  # the samples know only what is offered now
     offered = np.zeros(len(products), np.bool_)
     visits: dict[str, _LoggedVisit] = {}
-    ended: list[list[tuple[_Step, float]]] = []
+    ended: list[list[_Step]] = []
     added: set[str] = set()
     for event in events:
         if event.kind in ("added", "removed"):
@@ -225,17 +227,23 @@ def steps_of(
         if visit.take(event, every, offered, min(settings.slots, len(added))):
             ended.append(list(visit.steps.values()))
             visit.steps.clear()
-    return _join([visit for visit in ended if visit])
+    ended = [visit for visit in ended if visit]
+    if not ended:
+        raise ValueError("no visit of the events has ended: close visits, or judge by others")
+    reward, propensity, approximate, *of_samples = zip(*itertools.chain(*ended), strict=True)
+    if any(share is not None and not 0 < share <= 1 for share in propensity):
+        raise ValueError("events must have propensities above 0 and up to 1: they are probabilities")
+    known = None if None in propensity else np.array(propensity, np.float64)
+    start = np.cumsum([0, *map(len, ended)])
+    return LoggedSteps(start, np.array(reward), known, any(approximate), *map(np.array, of_samples))
 
 
 class _LoggedVisit:
-    """A visit on its way to its end."""
-
     def __init__(self, settings: ShopSettings, products: dict[str, int], first: Event) -> None:
         self._settings, self._products = settings, products
         self._customer = settings.customer.encode_stored(first.features)
         self._answers: dict[int, float] = {}  # 1 or -1 by product
-        self.steps: dict[int, tuple[_Step, float]] = {}  # with the reward, by product
+        self.steps: dict[int, _Step] = {}  # by product
         self._over = False
 
     def take(self, event: Event, draws: Draws, offered: Bools, enough: int) -> bool:
@@ -243,10 +251,9 @@ class _LoggedVisit:
         if self._over:
             return False
         if event.kind == "recommended":
-            unanswered = self._settings.reward.unanswered or 0.0
-            self.steps[self._products[event.product]] = self._step(event, draws, offered), unanswered
+            self.steps[self._products[event.product]] = self._step(event, draws, offered)
         elif event.kind == "answered" and (a := self._products[event.product]) in self.steps:
-            self.steps[a] = self.steps[a][0], event.reward or 0.0
+            self.steps[a] = self.steps[a]._replace(reward=event.reward or 0.0)
             self._answers[a] = 1.0 if (event.reward or 0.0) > self._settings.reward.liked_above else -1.0
         self._over = event.kind == "closed" or (event.kind == "answered" and len(self._answers) >= enough)
         return self._over
@@ -265,26 +272,14 @@ class _LoggedVisit:
         chosen, known = best[1:], np.flatnonzero(u)
         slot = min(len(self.steps), self._settings.slots)
         value = draws.base[slot] + u[known] @ draws.weight[0][np.ix_(known, np.append(a, chosen))]
-        approximate = event.sample is not None and len(self.steps) > 0
-        return _Step(event.propensity, approximate, (chosen == a).astype(np.float64), float(value[0]), value[1:])
-
-
-def _join(visits: list[list[tuple[_Step, float]]]) -> LoggedSteps:
-    if not visits:
-        raise ValueError("no visit of the events has ended: close visits, or judge by others")
-    steps = [step for visit in visits for step, _ in visit]
-    known = all(step.propensity is not None for step in steps)
-    if any(step.propensity is not None and not 0 < step.propensity <= 1 for step in steps):
-        raise ValueError("events must have propensities above 0 and up to 1: they are probabilities")
-    return LoggedSteps(
-        np.cumsum([0, *map(len, visits)]),
-        np.array([reward for visit in visits for _, reward in visit]),
-        np.array([step.propensity for step in steps], dtype=np.float64) if known else None,
-        any(step.approximate for step in steps),
-        np.array([step.chance for step in steps]),
-        np.array([step.shown_value for step in steps]),
-        np.array([step.chosen_value for step in steps]),
-    )
+        return _Step(
+            self._settings.reward.unanswered or 0.0,
+            event.propensity,
+            event.sample is not None and len(self.steps) > 0,
+            (chosen == a).astype(np.float64),
+            float(value[0]),
+            value[1:],
+        )
 
 
 # ---- the estimates ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Bools
 from rlsvi_shop.catalogue import additions
-from rlsvi_shop.events import Event, Events, StoreError, Writer
+from rlsvi_shop.events import Event, Events, StoreError
 from rlsvi_shop.follower import SNAPSHOT, Follower, is_behind
 from rlsvi_shop.model.draws import Draws, choose, draw_of, order_of
 from rlsvi_shop.requests import (
@@ -224,7 +224,12 @@ class Recommender:
             if any(isinstance(request, Recommend) for request in requests):
                 self._find_samples()
             with self._lock:
-                self._learn_if_due()
+                if self._follower is not None:
+                    self._follower.catch_up()
+                    learner = self._follower.learner
+                    enough = self.every or 1 + 0.03 * min(learner.refreshed_at, self.settings.learning.remember)
+                    if self._due or self._follower.changed or learner.fresh >= enough:
+                        self.learn()
                 return self._store_answers(requests)
         except StoreError as error:
             self._refused, self._reason = time.monotonic(), error
@@ -239,7 +244,10 @@ class Recommender:
     def _store_answers(self, requests: Sequence[VisitRequest]) -> list[Any]:
         new: list[Event] = []
         with self.events.writing() as transaction:
-            self._follow_catalogue(transaction)
+            # What any process has added before this transaction is offered, and what it removed no longer is.
+            if self.sample is not None and transaction.changed() != self._catalogue:
+                catalogue = transaction.catalogue()
+                self._serve(with_catalogue(self.sample, catalogue, self.settings.product), catalogue)
             found = transaction.visits({str(request.visit) for request in requests})
             visits = {name: Visit(events) for name, events in found.items()}
             results = [self._result(request, visits[str(request.visit)], new) for request in requests]
@@ -390,11 +398,9 @@ class Recommender:
         age = None if at is None else max(0.0, now - at)
         state = state_of_learner(age, failures, sample.behind, self.settings)
         if state == "failing":
-            old = (
-                f"the samples are {max(0.0, now - sample.at):.0f} seconds old"
-                if sample.drawn
-                else "no samples yet"
-            )
+            old = "no samples yet"
+            if sample.drawn:
+                old = f"the samples are {max(0.0, now - sample.at):.0f} seconds old"
             raise NotReady(
                 f"the learner has failed {failures} times in a row ({failure}), and its log says why: {old}"
             )
@@ -420,31 +426,15 @@ class Recommender:
             with self._renewing:
                 if self.sample is None and not self._file.why:
                     catalogue = self.events.catalogue()
-                    with self._lock:
-                        self.sample = first_samples(self.settings, catalogue)
-                        self._catalogue = _last(catalogue)
-
-    def _learn_if_due(self) -> None:
-        if self._follower is None:
-            return
-        self._follower.catch_up()
-        learner = self._follower.learner
-        enough = self.every or 1 + 0.03 * min(learner.refreshed_at, self.settings.learning.remember)
-        if self._due or self._follower.changed or learner.fresh >= enough:
-            self.learn()
+                    self._serve(first_samples(self.settings, catalogue), catalogue)
 
     def _use(self, draws: Draws, header: dict[str, Any]) -> None:
         catalogue = self.events.catalogue()
-        sample = sample_of(draws, header, catalogue, self.settings.product)
-        with self._lock:
-            self.sample, self._catalogue = sample, _last(catalogue)
+        self._serve(sample_of(draws, header, catalogue, self.settings.product), catalogue)
 
-    def _follow_catalogue(self, transaction: Writer) -> None:
-        """Offer what was added and no longer what was removed, by any process, before this transaction."""
-        if self.sample is not None and transaction.changed() != self._catalogue:
-            catalogue = transaction.catalogue()
-            self.sample = with_catalogue(self.sample, catalogue, self.settings.product)
-            self._catalogue = _last(catalogue)
+    def _serve(self, sample: ServedDraws, catalogue: Mapping[str, Event]) -> None:
+        with self._lock:
+            self.sample, self._catalogue = sample, max((event.id for event in catalogue.values()), default=0)
 
     def _ready(self) -> ServedDraws:
         if self.sample is None or (self._file.why and not self.sample.drawn):
@@ -464,10 +454,6 @@ def state_of_learner(age: float | None, failures: int, behind: float, settings: 
     if age is None or age > LATE_SECONDS:
         return "late"
     return "behind" if is_behind(behind, settings) else "ok"
-
-
-def _last(catalogue: Mapping[str, Event]) -> int:
-    return max((event.id for event in catalogue.values()), default=0)
 
 
 # ---- the result of a request and its new events, given what has happened in its visit -----------------------
@@ -542,7 +528,6 @@ def _recommend(
 
 
 def _allowed(asked: Recommend, visit: Visit, sample: ServedDraws, settings: ShopSettings) -> Bools:
-    """Return which products may be shown: offered, asked for, and new to the visit."""
     if asked.among is None:
         allowed = sample.draws.offered.copy()
     else:
@@ -572,17 +557,17 @@ def _feedback(asked: Feedback, visit: Visit, settings: ShopSettings) -> list[Eve
             raise RequestError(f"reward {error}: see low and high in [reward] of the settings") from None
     if product not in visit.shown:
         raise NotFound(f"product {product!r} was not recommended in visit {name!r}")
+    stored = visit.first.get(product)
     if asked.correct:
-        if product not in visit.first:
+        if stored is None:
             raise NotFound(f"product {product!r} of visit {name!r} has no reward to correct: leave out correct")
         if visit.rewards.get(product) == reward:
             return []
         number = visit.corrections[product] + 1
         return [Event("answered", visit=name, product=product, reward=reward, correction=number)]
-    if product in visit.first:
-        if visit.first[product] == reward:
+    if stored is not None:
+        if stored == reward:
             return []
-        stored = visit.first[product]
         raise Conflict(
             f"product {product!r} of visit {name!r} has the reward {stored:g} already: it is kept, unless you set "
             "correct to true"
@@ -593,7 +578,6 @@ def _feedback(asked: Feedback, visit: Visit, settings: ShopSettings) -> list[Eve
 
 
 def _close(asked: VisitRequest, visit: Visit) -> list[Event]:
-    """Return the event that ends a visit, or nothing if it has ended."""
     name = str(asked.visit)
     if not visit.shown:
         raise NotFound(f"visit {name!r} is unknown: recommend opens a visit")

@@ -136,8 +136,11 @@ class SampleFile:
 
         A damaged file is told once, until it is replaced.
         """
-        if self._settings.share_draws:
-            self._fetch()
+        if self._settings.share_draws and (newest := self._events.newest_draws(self._fetched)) is not None:
+            number, body = newest  # the learner may be on another machine
+            if not self._path.exists() or self._path.read_bytes() != body:  # others here may have copied them
+                write_file(self._path, body, PRIVATE)
+            self._fetched = number
         try:
             found = os.stat(self._path)
         except FileNotFoundError:
@@ -162,12 +165,3 @@ class SampleFile:
     def again(self) -> None:
         """Let the next call return the samples in the file again: they could not be used."""
         self._version = (0, 0, 0)
-
-    def _fetch(self) -> None:
-        """Copy samples that the learner, perhaps on another machine, has left in the database to the file here."""
-        found = self._events.newest_draws(self._fetched)
-        if found is not None:
-            number, body = found
-            if not self._path.exists() or self._path.read_bytes() != body:  # others here may have copied them
-                write_file(self._path, body, PRIVATE)
-            self._fetched = number

@@ -296,7 +296,6 @@ def _check(draws: Draws) -> None:
 
 
 def _checksum(*parts: Any) -> bytes:
-    """Return the checksum of bytes, as the second line has it."""
     return f"{reduce(lambda found, part: zlib.crc32(part, found), parts, 0):>{CHECKSUM - 1}}\n".encode()
 
 

@@ -268,8 +268,7 @@ class RewardStatistics:
     def _expected(self, recent: Floats) -> Floats:
         there = np.isfinite(recent)
         rates = (np.where(there, recent, 0.0).sum(axis=0) + self.mean) / (there.sum(axis=0) + 1)
-        base: Floats = np.concatenate([np.cumsum(rates[::-1])[::-1], [0.0]])
-        return base
+        return np.append(np.cumsum(rates[::-1])[::-1], 0.0)
 
     @property
     def unearned(self) -> float:
@@ -464,7 +463,7 @@ class Chains:
         shared = np.zeros((0, 0))
         if self.sizes.product:
             shared = factor_shared(products.z, products.B, self.ridges.shared)
-        noise = self._noise(*self._deviations(products, shared))
+        noise = self._noise(products, shared)
         limit, before = (SETTLED * self.sigma) ** 2 * len(visits.x), None
         for _ in range(self.sizes.slots + 1):
             targets = self._targets(products, visits, self.weight)
@@ -475,22 +474,21 @@ class Chains:
             before = targets
         return shared
 
-    def _deviations(self, products: ProductArrays, L_shared: Floats) -> tuple[Floats, Floats]:
-        """Return the deviations of the noise of own weights, (N, d), and of shared ones, (k,), before L^-1.
+    def _noise(self, products: ProductArrays, L_shared: Floats) -> Noise:
+        """Return new noise for all chains but the first, before L^-1.
 
-        They are those of the posterior, times `exploration`, less what exploring can no longer gain.
+        Its deviations are those of the posterior, times `exploration`, less what exploring can no longer gain.
         """
-        scale = self.learning.exploration * self.sigma * self.statistics.unearned
-        own, shared = learnable(products, L_shared, self.sizes, self.ridges.shared)
-        return scale * np.sqrt(own), scale * np.sqrt(shared)
-
-    def _noise(self, own_scale: Floats, shared_scale: Floats) -> Noise:
-        """Return new noise for all chains but the first."""
-        N, S = self.count, self.learning.draws
+        N, S, scale = (
+            self.count,
+            self.learning.draws,
+            self.learning.exploration * self.sigma * self.statistics.unearned,
+        )
+        of_own, of_shared = learnable(products, L_shared, self.sizes, self.ridges.shared)
         rng = np.random.default_rng([self.learning.seed, self.refreshes])
         own, shared = np.zeros((N, S + 1, self.sizes.own)), np.zeros((S + 1, self.sizes.shared))
-        own[:, 1:] = own_scale[:, None] * rng.standard_normal((N, S, self.sizes.own))
-        shared[1:] = shared_scale * rng.standard_normal((S, self.sizes.shared))
+        own[:, 1:] = (scale * np.sqrt(of_own))[:, None] * rng.standard_normal((N, S, self.sizes.own))
+        shared[1:] = scale * np.sqrt(of_shared) * rng.standard_normal((S, self.sizes.shared))
         return Noise(own, shared)
 
     def _forget(self, products: ProductArrays, visits: VisitArrays, oldest: int) -> None:

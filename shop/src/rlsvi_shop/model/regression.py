@@ -350,7 +350,6 @@ def evidence(own: OwnEvidence, rows: Rows, shared_ridge: float, sigma: float | N
 
 
 def _log_determinant(L: Floats, ridge: float) -> float:
-    """Return log det (P / ridge)."""
     return float((2.0 * np.log(np.diagonal(L)) - np.log(ridge)).sum())
 
 

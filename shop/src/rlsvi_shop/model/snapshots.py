@@ -128,14 +128,14 @@ def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: A
 def _visit(plain: dict[str, Any], chains: Chains) -> OpenVisit:
     visit = OpenVisit(**plain)
     parts = visit.product, visit.x, visit.reward, visit.when
-    customer = finite("customer", visit.customer)
-    fine = customer.shape == (chains.sizes.customer,) and len({len(part) for part in parts}) == 1
-    fine = fine and all(type(a) is int and 0 <= a < chains.count for a in visit.product)
-    fine = fine and len(set(visit.product)) == len(visit.product) <= chains.sizes.slots
-    fine = fine and all(
-        x in (-1, 0, 1) and 1 <= _whole(when) <= NEVER for x, when in zip(visit.x, visit.when, strict=True)
-    )
-    if not fine:
+    if not (
+        finite("customer", visit.customer).shape == (chains.sizes.customer,)
+        and len({len(part) for part in parts}) == 1
+        and all(type(a) is int and 0 <= a < chains.count for a in visit.product)
+        and len(set(visit.product)) == len(visit.product) <= chains.sizes.slots
+        and all(x in (-1, 0, 1) for x in visit.x)
+        and all(1 <= _whole(when) <= NEVER for when in visit.when)
+    ):
         raise ArchiveError("is damaged: a visit in it is not possible")
     finite("reward", visit.reward)
     return visit

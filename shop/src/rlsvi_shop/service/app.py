@@ -198,7 +198,6 @@ def _add_operation(app: FastAPI) -> None:
 
 
 def _health(recommender: Recommender) -> bytes | NotReady:
-    """Return what /health answers, or the error that it answers with."""
     try:
         return ENCODER.encode({"status": "ok", **recommender.health()}).encode()
     except StoreError as error:
@@ -361,7 +360,6 @@ def _operation(body: type[ShopRequest] | None, answer: dict[str, Any], *errors: 
 
 
 def _inline(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Return a JSON schema with its definitions in place."""
     if isinstance(schema, list):
         return [_inline(each, definitions) for each in schema]
     if not isinstance(schema, dict):
@@ -372,7 +370,6 @@ def _inline(schema: Any, definitions: dict[str, Any]) -> Any:
 
 
 def _describe_token(app: FastAPI) -> None:
-    """Name the token in the OpenAPI document, so that /docs asks for it."""
     document = app.openapi
 
     def openapi() -> dict[str, Any]:

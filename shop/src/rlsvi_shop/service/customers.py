@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -88,9 +89,9 @@ class Customers:
 
     def run(self) -> list[float]:
         """Send the customers; return the likes of every visit in the order in which they ended."""
-        client = ShopClient(self.url, self.token)
-        products = [each["product"] for each in client.ask("GET", "/products")["products"] if each["offered"]]
-        client.close()
+        with closing(ShopClient(self.url, self.token)) as client:
+            listed = client.ask("GET", "/products")["products"]
+        products = [each["product"] for each in listed if each["offered"]]
         if not products:
             raise ValueError("the shop offers no products: add some with PUT /products, or set serve.products")
         self._taste, self._place = named_taste(products, self.seed), {it: i for i, it in enumerate(products)}
@@ -106,15 +107,11 @@ class Customers:
         return self.rewards
 
     def _send(self, numbers: Iterator[int]) -> None:
-        client = ShopClient(self.url, self.token)
-        try:
+        with closing(ShopClient(self.url, self.token)) as client:
             while time.monotonic() < self._end and (number := next(numbers, None)) is not None:
                 self.rewards.append(self._visit(client, number))
-        finally:
-            client.close()
 
     def _visit(self, client: ShopClient, number: int) -> float:
-        """Make one visit; return how many products the customer liked."""
         whole = all(isinstance(product, int) for product in self._place)  # then visits are named by integers too
         visit = int(self._run, 16) * 2**31 + number if whole else f"{self._run}-{number}"
         x, rng = np.zeros(len(self._place), np.int8), np.random.default_rng([self.seed, number])

@@ -198,7 +198,6 @@ class _Exchange:
         await self._send(message)
 
     async def body(self) -> bytes:
-        """Return the whole body."""
         parts = b""
         while not self._complete:
             message = await self.receive()
@@ -208,7 +207,6 @@ class _Exchange:
         return parts
 
     async def answer(self, status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Send an answer."""
         usual = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         await self.send({"type": "http.response.start", "status": status, "headers": [*usual, *headers]})
         await self.send({"type": "http.response.body", "body": body})
@@ -225,7 +223,6 @@ class _Exchange:
 
 
 def _status_and_words(error: Exception) -> tuple[int, str]:
-    """Return the status of an error and what the client is told of it."""
     for kind, status in STATUS:
         if isinstance(error, kind):
             if kind is StoreError:  # what it says of the database is for the log alone

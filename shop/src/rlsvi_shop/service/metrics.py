@@ -7,7 +7,8 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 PATHS = ("/recommend", "/feedback", "/close", "/products", "/statistics", "/metrics", "/health", "/")
-BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)  # seconds
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # requests
 
 
 class Metrics:
@@ -16,16 +17,30 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
         self._requests = Counter("rlsvi_requests", "Requests answered.", ("path", "status"), registry=registry)
-        words, sizes = "Seconds until the answer.", (1, 2, 4, 8, 16, 32, 64, 128, 256)
-        seconds = Histogram("rlsvi_request_seconds", words, ("path",), buckets=BOUNDS, registry=registry)
-        words = "Requests in a transaction."
-        self.batch = Histogram("rlsvi_batch_requests", words, buckets=sizes, registry=registry)
-        words = "The last event that the samples in use have learned from."
-        self.sample = Gauge("rlsvi_sample_event", words, multiprocess_mode="livemin", registry=registry)
-        words = "When the samples in use were drawn, in seconds since 1970."
-        self.drawn = Gauge("rlsvi_sample_time_seconds", words, multiprocess_mode="livemin", registry=registry)
-        words = "When the learner noted last that it works, in seconds since 1970."
-        self.learner = Gauge("rlsvi_learner_time_seconds", words, multiprocess_mode="livemax", registry=registry)
+        seconds = Histogram(
+            "rlsvi_request_seconds", "Seconds until the answer.", ("path",), buckets=BOUNDS, registry=registry
+        )
+        self.batch = Histogram(
+            "rlsvi_batch_requests", "Requests in a transaction.", buckets=SIZES, registry=registry
+        )
+        self.sample = Gauge(
+            "rlsvi_sample_event",
+            "The last event that the samples in use have learned from.",
+            multiprocess_mode="livemin",
+            registry=registry,
+        )
+        self.drawn = Gauge(
+            "rlsvi_sample_time_seconds",
+            "When the samples in use were drawn, in seconds since 1970.",
+            multiprocess_mode="livemin",
+            registry=registry,
+        )
+        self.learner = Gauge(
+            "rlsvi_learner_time_seconds",
+            "When the learner noted last that it works, in seconds since 1970.",
+            multiprocess_mode="livemax",
+            registry=registry,
+        )
         self._counters: dict[tuple[str, int], Counter] = {}
         self._paths = {path: seconds.labels(path) for path in (*PATHS, "other")}
 

@@ -73,7 +73,6 @@ def _rows(schema: dict[str, Any], before: str) -> Iterator[tuple[str, str, str]]
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """Return what a value must be, in words."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_type(each) for each in schema["anyOf"] if each.get("type") != "null"))
     kind = schema.get("type", "anything")

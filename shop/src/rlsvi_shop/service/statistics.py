@@ -140,24 +140,22 @@ class Period:
         Sums over the events.
     rewards
         For every product the number of its rewards, their sum, and the sum of their squares.
-    best
-        The rewards of products that the mean of the model preferred, weighted by the odds of exploring there.
-    explored
-        The rewards of the other products.
+    choices
+        The rewards of products that the mean of the model preferred, weighted by the odds of exploring there, and
+        those of the other products.
     """
 
     bucket: Bucket = Bucket()
     rewards: Floats = field(default_factory=lambda: np.zeros((0, 3)))
-    best: RewardSums = NOTHING
-    explored: RewardSums = NOTHING
+    choices: tuple[RewardSums, RewardSums] = NOTHING, NOTHING
 
     def merged(self, other: "Period") -> "Period":
         """Return the sums over the events of both."""
         rewards = np.zeros((max(len(self.rewards), len(other.rewards)), 3))
         for some in (self.rewards, other.rewards):
             rewards[: len(some)] += some
-        best, explored = self.best.plus(other.best), self.explored.plus(other.explored)
-        return Period(self.bucket.merged(other.bucket), rewards, best, explored)
+        best, explored = (mine.plus(its) for mine, its in zip(self.choices, other.choices, strict=True))
+        return Period(self.bucket.merged(other.bucket), rewards, (best, explored))
 
 
 @dataclass
@@ -245,6 +243,7 @@ class ShopStatistics:
             for some in (periods[-2 * LATEST_BUCKETS : -LATEST_BUCKETS], periods[-LATEST_BUCKETS:])
         )
         lately = latest.bucket
+        unanswered = lately.settled >= ENOUGH_REWARDS and 2 * lately.missing >= lately.settled
         return {
             "visits": total.visits,
             "before": {"number": before.visits, **_interval(before)} if before.visits else None,
@@ -258,7 +257,7 @@ class ShopStatistics:
                 "chosen": lately.chosen,
                 "explored": _explored(lately),
                 "cost": _cost(latest),
-                "missing": _missing(lately),
+                "missing": {"number": lately.missing, "of": lately.settled} if unanswered else None,
             },
             "trends": _trends(earlier, latest, self._counts.products),
             "points": [*_points(imported), *_points(own, before.visits)],
@@ -266,24 +265,27 @@ class ShopStatistics:
 
     def _products(self, newest: ServedDraws | None, by: str, descending: bool, count: int) -> dict[str, Any]:
         counts = self._counts.products
-        known, unknown = [], []
-        for product, counted in counts.items():
-            key = self._key(by, product, counted, newest)
-            if key is None:
-                unknown.append(product)
-            else:
-                known.append((key, product))
-        known.sort(reverse=descending)
-        first = [*(product for _, product in known[:count]), *unknown][:count]  # without a number: last
-        rows = [_product(product, counts[product], newest) for product in first]
-        offered = sum(counted.offered for counted in counts.values())
-        return {"count": len(counts), "offered": offered, "rows": rows, **_scale(rows)}
+        keys = [(self._key(by, product, counted, newest), product) for product, counted in counts.items()]
+        known = sorted((key for key in keys if key[0] is not None), reverse=descending)
+        first = [*known[:count], *(key for key in keys if key[0] is None)][:count]  # without a number: last
+        rows = [_product(product, counts[product], newest) for _, product in first]
+        seen = [row for row in rows if row["value"] is not None]
+        seen = [
+            row for row in seen if row["shown"]
+        ] or seen  # others, often wide, may go beyond the ends of the axis
+        return {
+            "count": len(counts),
+            "offered": sum(counted.offered for counted in counts.values()),
+            "rows": rows,
+            "low": min((row["low"] for row in seen), default=None),
+            "high": max((row["high"] for row in seen), default=None),
+        }
 
     def _key(self, by: str, product: str, counted: ProductCount, newest: ServedDraws | None) -> Any:
         """Return what a product is sorted by, None if that is not known."""
         if by == "product":
             return name_of(product, self._settings.ids)
-        return _value(product, newest)["value"] if by == "value" else getattr(counted, by)
+        return getattr(counted, by) if by != "value" else None if newest is None else newest.value_of(product)[0]
 
     def _latest(self, reading: sa.Connection) -> list[dict[str, Any]]:
         recent = sa.select(events.c.visit).where(events.c.visit != "").order_by(events.c.id.desc()).limit(RECENT)
@@ -313,19 +315,14 @@ def _interval(it: Bucket) -> dict[str, float | None]:
     If all visits earned the same, how much others would differ is not known, and there is no interval.
     """
     if it.visits < 2 or not it.squares:
-        return {"mean": it.mean if it.visits else None, "low": None, "high": None}
-    half = float(stdtrit(it.visits - 1, 0.975)) * math.sqrt(it.squares / (it.visits - 1) / it.visits)
-    return {"mean": it.mean, "low": it.mean - half, "high": it.mean + half}
+        return _around(it.mean if it.visits else None, None)
+    return _around(
+        it.mean, float(stdtrit(it.visits - 1, 0.975)) * math.sqrt(it.squares / (it.visits - 1) / it.visits)
+    )
 
 
 def _explored(it: Bucket) -> float | None:
     return it.explored / it.chosen if it.chosen else None
-
-
-def _missing(it: Bucket) -> dict[str, int] | None:
-    """Return how many products have no answer, of those shown in visits that ended, if at least half of them."""
-    few = it.settled < ENOUGH_REWARDS or 2 * it.missing < it.settled
-    return None if few else {"number": it.missing, "of": it.settled}
 
 
 def _gain(lately: Bucket, before: Bucket) -> dict[str, float | None] | None:
@@ -336,10 +333,9 @@ def _gain(lately: Bucket, before: Bucket) -> dict[str, float | None] | None:
     fewest = min(lately.visits, before.visits)
     if fewest < 2:
         return None
-    if not lately.squares or not before.squares:
-        return {"mean": lately.mean - before.mean, "low": None, "high": None}
+    known = lately.squares and before.squares
     error = math.sqrt(sum(it.squares / (it.visits - 1) / it.visits for it in (lately, before)))
-    return _around(lately.mean - before.mean, float(stdtrit(fewest - 1, 0.975)) * error)
+    return _around(lately.mean - before.mean, float(stdtrit(fewest - 1, 0.975)) * error if known else None)
 
 
 def _cost(it: Period) -> dict[str, float | None] | None:
@@ -351,16 +347,18 @@ def _cost(it: Period) -> dict[str, float | None] | None:
     for every explored product. What it changes later in the visit does not count. Where several products are the
     best of the mean, neither they nor the others count.
     """
-    if not it.bucket.visits or min(it.explored.number, it.best.number) < ENOUGH_REWARDS:
-        return None
-    if not it.explored.variance or not it.best.variance:  # all earned the same
+    best, explored = it.choices
+    known = it.bucket.visits and min(explored.number, best.number) >= ENOUGH_REWARDS
+    if not known or not explored.variance or not best.variance:  # without variance, all earned the same
         return None
     a_visit = it.bucket.explored / it.bucket.visits
-    error = math.sqrt(it.explored.variance + it.best.variance)
-    return _around(a_visit * (it.best.mean - it.explored.mean), 1.96 * a_visit * error)
+    error = math.sqrt(explored.variance + best.variance)
+    return _around(a_visit * (best.mean - explored.mean), 1.96 * a_visit * error)
 
 
-def _around(value: float, half: float) -> dict[str, float | None]:
+def _around(value: float | None, half: float | None) -> dict[str, float | None]:
+    if value is None or half is None:
+        return {"mean": value, "low": None, "high": None}
     return {"mean": value, "low": value - half, "high": value + half}
 
 
@@ -409,30 +407,24 @@ def _learner(state: LearnerState, sample: ServedDraws | None, last: int, setting
     }
 
 
-def _value(product: str, newest: ServedDraws | None) -> dict[str, float | None]:
-    """Return the posterior mean of the reward of a visit that begins with a product, for the average customer.
+def _product(product: str, counted: ProductCount, newest: ServedDraws | None) -> dict[str, Any]:
+    """Return the numbers of a product: `value` is `Draws.value`, None if the samples do not know the product.
 
     `low` and `high` are two standard deviations below and above: the model's doubt about the first recommendation
-    alone, given its values of the rest of the visit. They are no 95% interval of the value. All are None if the
-    samples do not know the product.
+    alone, given its values of the rest of the visit. They are no 95% interval of the value.
     """
     value, spread = (None, None) if newest is None else newest.value_of(product)
-    if value is None or spread is None:
-        return {"value": None, "low": None, "high": None}
-    return {"value": value, "low": value - SPREADS * spread, "high": value + SPREADS * spread}
-
-
-def _product(product: str, counted: ProductCount, newest: ServedDraws | None) -> dict[str, Any]:
-    seen = {"shown": counted.shown, "answers": counted.answers, "mean": counted.mean}
-    return {"product": product, **seen, **_value(product, newest), "offered": counted.offered}
-
-
-def _scale(rows: list[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the ends of the axis of intervals; those of products never shown, often wide, may go beyond."""
-    known = [row for row in rows if row["value"] is not None]
-    seen = [row for row in known if row["shown"]] or known
-    low, high = min((row["low"] for row in seen), default=None), max((row["high"] for row in seen), default=None)
-    return {"low": low, "high": high}
+    interval = _around(value, None if spread is None else SPREADS * spread)
+    return {
+        "product": product,
+        "shown": counted.shown,
+        "answers": counted.answers,
+        "mean": counted.mean,
+        "value": value,
+        "low": interval["low"],
+        "high": interval["high"],
+        "offered": counted.offered,
+    }
 
 
 def _visit(name: str, rows: list[Any], counts: "EventCounts") -> dict[str, Any]:
@@ -507,8 +499,13 @@ class EventCounts:
         while last // self.width >= MOST_BUCKETS:
             self._widen()
         new, fine = sa.and_(events.c.id > self.read, events.c.id <= until), min(self.width, WIDEST_BUCKET)
-        catalogue = reading.execute(_catalogue(new)).all()
-        first = self._with_first(catalogue)
+        named = sa.select(events.c.id, events.c.kind, events.c.product)
+        named = named.where(new, events.c.kind.in_(["added", "removed"])).order_by(events.c.id)
+        catalogue = reading.execute(named).all()
+        known = {product for product, count in self.products.items() if count.added}
+        new_ones = {product: event for event, kind, product in reversed(catalogue) if kind == "added"}
+        added = sorted(event for product, event in new_ones.items() if product not in known)
+        first = [*self._first, *added][: self.slots]
         served = self.served
         if served is None:  # the first recommendation made with samples, that is by the shop itself
             own = events.c.kind == "recommended", events.c.sample.is_not(None)
@@ -522,14 +519,17 @@ class EventCounts:
         ]
         statements += [_explored_rewards(new, fine, kept)] if kept is not None and kept <= until else []
         sums, products, ends, *compared = (reading.execute(it).all() for it in statements)
-        by_product, by_end, by_choice = self._unanswered(reading, ended, fine, served)
-        noticed = self.unanswered is None and served is not None
-        settled = reading.execute(_settled(ended, fine, served)).all() if noticed else []
+        by_product, by_end, by_choice, settled = list[Any](), dict[int, int](), list[Any](), list[Any]()
+        if self.unanswered is not None:
+            found = [list(reading.execute(it)) for it in _without_answer(ended, fine, served)]
+            by_product, by_choice = found[0], [row for rows in found[2:] for row in rows]
+            by_end = {row.end: row.number for row in found[1]}
+        elif served is not None:
+            settled = [row for row in reading.execute(_settled(ended, fine, served)).all() if row.later]
         for number, later, *rest in sums:
             self._add(number, bool(later), Bucket(0, 0.0, 0.0, *rest))
-        for number, later, shown, missing in settled:
-            if later:
-                self._add(number, True, Bucket(settled=shown, missing=missing))
+        for number, _, shown, missing in settled:
+            self._add(number, True, Bucket(settled=shown, missing=missing))
         for number, later, product, shown, answers, total, squares in products:
             count = self._product(product)
             count.shown += shown
@@ -563,33 +563,12 @@ class EventCounts:
         """Return with how many answers a visit has ended if the last of them is the event of this number."""
         return max(1, bisect_left(self._first, event))
 
-    def _unanswered(
-        self, reading: sa.Connection, ended: sa.Subquery, width: int, served: int | None
-    ) -> tuple[Iterable[Any], dict[int, int], Iterable[Any]]:
-        """Return the recommendations that had no answer when their visit was closed, see `_without_answer`."""
-        if self.unanswered is None:
-            return [], {}, []
-        by_product, by_end, *by_choice = (
-            reading.execute(it).all() for it in _without_answer(ended, width, served)
-        )
-        return by_product, {row.end: row.number for row in by_end}, [row for rows in by_choice for row in rows]
-
-    def _with_first(self, catalogue: Iterable[Any]) -> list[int]:
-        """Return the events that added the first products, with those that are new."""
-        first, known = list(self._first), {name for name, count in self.products.items() if count.added}
-        for event, kind, product in catalogue:
-            if kind == "added" and product not in known and len(first) < self.slots:
-                first.append(event)
-                known.add(product)
-        return first
-
     def _product(self, name: str) -> ProductCount:
         if name not in self.products:
             self.products[name] = ProductCount(len(self.products))
         return self.products[name]
 
     def _add(self, number: int, later: bool, bucket: Bucket) -> None:
-        """Add sums of one of the latest buckets, by its number."""
         key = number * min(self.width, WIDEST_BUCKET) // self.width, later
         self.buckets[key] = self.buckets[key].merged(bucket)
         if later:
@@ -602,8 +581,9 @@ class EventCounts:
         period.rewards[place] += sums
 
     def _add_choice(self, number: int, explored: bool, sums: Iterable[float]) -> None:
-        period, name = self.periods[number], "explored" if explored else "best"
-        setattr(period, name, getattr(period, name).plus(sums))
+        period = self.periods[number]
+        best, others = period.choices
+        period.choices = (best, others.plus(sums)) if explored else (best.plus(sums), others)
 
     def _widen(self) -> None:
         narrow, self.buckets = self.buckets, defaultdict(Bucket)
@@ -731,9 +711,3 @@ def _products(new: sa.ColumnElement[bool], width: int, served: int | None) -> sa
     kinds = events.c.kind.in_(["recommended", "answered"])
     found = sa.select(*_bucket(events.c.id, width, served), events.c.product, shown, answers, *sums)
     return found.where(new, kinds, events.c.correction == 0).group_by(*BUCKET, events.c.product)
-
-
-def _catalogue(new: sa.ColumnElement[bool]) -> sa.Executable:
-    """Return the statement for the products that were added and removed, in order."""
-    named = sa.select(events.c.id, events.c.kind, events.c.product)
-    return named.where(new, events.c.kind.in_(["added", "removed"])).order_by(events.c.id)
