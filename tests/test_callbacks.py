@@ -294,12 +294,6 @@ def test_bad_arguments_are_refused_before_anything_is_learned(arguments, kind, w
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("bad", [{"every": 0}, {"every": 1, "episodes": 0}, {"every": 1, "seed": -1}])
-def test_bad_arguments_of_an_evaluation(bad):
-    with pytest.raises(ValueError, match=next(name for name in reversed(bad))):
-        Evaluate(**bad)
-
-
 # ---- files ------------------------------------------------------------------------------------------------
 
 
