@@ -88,7 +88,7 @@ def test_a_representation_can_be_read_again(name):
     names = {part: getattr(place, part) for place in (rlsvi.bases, rlsvi) for part in place.__all__}
     again = eval(repr(agent), names | {case.agent: case.type})
     assert type(again) is type(agent) is case.type
-    assert again._arguments() == agent._arguments()
+    assert again.get_params() == agent.get_params()
 
 
 # ---- interruptions ----------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """agent.diagnose: what it shows of every kind of agent, its one sentence of advice, and warnings of no reward."""
 
+import re
 import warnings
 
 import gymnasium
@@ -104,6 +105,13 @@ def test_numbers_that_are_left_out_are_shown():
     found = agent.diagnose()
     assert found.facts["relevant"] == "1 of 2 (number 0 left out)"
     assert len(found.facts["scales"].split(",")) == 1
+
+
+@pytest.mark.parametrize("kind", ["LSVI", "BootstrapRLSVI", "EnsembleRLSVI", "StationaryRLSVI", "ContinualLSVI"])
+def test_an_agent_is_not_advised_to_change_an_argument_that_it_does_not_have(kind):
+    agent = getattr(rlsvi, kind)()
+    own, _, _ = agent._what_to_try().partition("rlsvi.")
+    assert set(re.findall(r"(\w+)=", own)) <= set(agent.get_params())
 
 
 @pytest.mark.filterwarnings("ignore::rlsvi.NoProgressWarning")

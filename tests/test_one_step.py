@@ -73,7 +73,7 @@ def stepped(agent, problem, n):
 def test_fused_and_gymnasium_loops_agree_bit_for_bit(task, name):
     problem = PROBLEMS[task]()
     # A basis, where there is one, for Gymnasium knows none.
-    own = {"basis": problem.basis} if "basis" in AGENTS[name]._arguments() else {}
+    own = {"basis": problem.basis} if "basis" in AGENTS[name].get_params() else {}
     agents = [AGENTS[name].clone(seed=7, **own) for _ in range(3)]
     first, second = fused(agents[0], problem, 40), stepped(agents[1], problem, 40)
     assert first == second

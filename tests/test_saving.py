@@ -108,7 +108,7 @@ def test_every_argument_survives(tmp_path):
     )
     pattern.save(tmp_path / "a")
     loaded = rlsvi.load(tmp_path / "a")
-    given, found = pattern._arguments(), loaded._arguments()
+    given, found = pattern.get_params(), loaded.get_params()
     np.testing.assert_array_equal(given.pop("prior_mean"), found.pop("prior_mean"))
     assert given == found
     assert_same(state_of(loaded), state_of(pattern))

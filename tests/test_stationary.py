@@ -271,7 +271,7 @@ def test_learning_in_parts_with_files_between_is_learning_at_once(name, unit, tm
         parts.save(tmp_path / "agent")
         parts = rlsvi.load(tmp_path / "agent", basis)
     assert type(parts) is type(whole)
-    assert parts._arguments() == whole._arguments()
+    assert parts.get_params() == whole.get_params()
     assert_same(state_of(parts), state_of(whole))
     for i in range(12):
         observation = i % 7 if name in ("table", "Boltzmann") else np.array([i % 7, i % 9], dtype=float)

@@ -58,7 +58,7 @@ def exported():
         agent.export(Path(folder, "policy.npz"))
         with np.load(Path(folder, "policy.npz")) as file:
             found = {name: file[name] for name in file.files if name != "layout"}
-    chosen = [sorted(rlsvi.agent_for(made)._arguments().items()) for made in (env, FiniteMDPEnv(RIVER().mdp))]
+    chosen = [sorted(rlsvi.agent_for(made).get_params().items()) for made in (env, FiniteMDPEnv(RIVER().mdp))]
     return found | {"agent_for": np.frombuffer(repr(chosen).encode(), np.uint8)}
 
 

@@ -102,6 +102,7 @@ class Agent:
     _concurrent: bool = False  # whether episodes of several agents can be learned after all have been played
     _takes_parts: bool = False  # whether it can learn values of the parts of actions, where these are many
     update_every: int | None = None  # number of steps after which to learn and plan within an episode
+    _remedy: str = "try another agent, such as rlsvi.agent_for(env)"  # if there is no progress
     _constraints: ClassVar[Constraints] = {  # of each argument; those of a subclass are added
         "reward_offset": number,
         "horizon": optional(partial(whole, least=1)),
@@ -146,7 +147,7 @@ class Agent:
 
     def _what_to_try(self) -> str:
         """Return what to try if there is no progress, in the words of this kind of agent."""
-        return "try another agent, such as rlsvi.agent_for(env)"
+        return self._remedy
 
     @property
     def _search_has_ended(self) -> bool:
@@ -190,10 +191,7 @@ class Agent:
         self._surplus = 0, 0
         self._warned_of_no_progress = False
         self._earned = array("d")  # the returns of the episodes learned from, NaN where one is not known
-        self._coming: tuple[int, Any] = (
-            0,
-            (),
-        )  # episodes so far, and the returns of the next ones
+        self._coming: tuple[int, Any] = 0, ()  # episodes so far, and the returns of the next ones
         self._found_reward = False  # whether a step that it has played was rewarded
         self.environment: Made | None = None  # where it last learned, if known
         self._forget_plans()
@@ -424,7 +422,7 @@ class Agent:
         str
             One or two sentences.
         """
-        name, given = type(self).__name__, self._arguments()
+        name, given = type(self).__name__, self.get_params()
         if self.steps == 0:
             left = [f"its {each}" for each in ("basis", "horizon") if given.get(each, 0) is None]
             follow = f"; {' and '.join(left)} follow{'s' * (len(left) == 1)} from the first environment"
@@ -603,7 +601,7 @@ class Agent:
 
         What cannot be copied is kept as it is: a learner whose `remember` returns a new one does not change.
         """
-        shared = [self, self.__dict__.get("_env"), *self._arguments().values()]
+        shared = [self, self.__dict__.get("_env"), *self.get_params().values()]
         known, before = {id(thing): thing for thing in shared}, {}
         for name, value in self.__dict__.items():
             copies = dict(known)
@@ -815,10 +813,6 @@ class Agent:
 
     # Arguments, with the methods that scikit-learn expects.
 
-    def _arguments(self) -> dict[str, Any]:
-        """The arguments of the constructor."""
-        return {name: getattr(self, name) for name in parameters_of(type(self))}  # type: ignore[arg-type]
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments of the constructor by name, as in scikit-learn.
 
@@ -832,7 +826,7 @@ class Agent:
         dict
             The arguments by name.
         """
-        return self._arguments()
+        return {name: getattr(self, name) for name in parameters_of(type(self))}  # type: ignore[arg-type]
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments of an agent that has learned nothing, all of them or, if one is invalid, none.
@@ -850,7 +844,7 @@ class Agent:
         Self
             The agent itself.
         """
-        known = self._arguments()
+        known = self.get_params()
         if unknown := sorted(set(params) - set(known)):
             raise ValueError(
                 f"{type(self).__name__} has no parameter {', '.join(unknown)}: there are {', '.join(known)}"
@@ -877,14 +871,14 @@ class Agent:
         Self
             The new agent.
         """
-        return type(self)(**{**self._arguments(), **changes})
+        return type(self)(**{**self.get_params(), **changes})
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={short(value)}" for name, value in self._arguments().items())
+        given = ", ".join(f"{name}={short(value)}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({given})"
 
     def _repr_html_(self) -> str:
-        rows = [(name, short(value)) for name, value in self._arguments().items()]
+        rows = [(name, short(value)) for name, value in self.get_params().items()]
         note = f"has learned from {self.episodes} episodes, {self.steps} steps"
         return html_table(type(self).__name__, rows, note=note)
 
@@ -902,22 +896,16 @@ def first_best(Q: Floats, legal: Bools) -> int:
     return action
 
 
-def warn_of_endless(env: Env[Any, Any], played: int) -> None:
-    """Warn if an environment has no time limit: `learn` returns after complete episodes only."""
-    if not has_time_limit(env):
-        warn(
-            f"the episode has not ended after {played} steps and the environment has no time limit: learn returns "
-            "after complete episodes only, so wrap it by gymnasium.wrappers.TimeLimit(env, max_episode_steps)",
-        )
-
-
-def has_time_limit(env: Any) -> bool:
-    """Return whether a wrapper ends the episodes of an environment after some time."""
+def warn_of_endless(env: Any, played: int) -> None:
+    """Warn unless a wrapper ends the episodes of an environment: `learn` returns after complete episodes only."""
     while isinstance(env, Wrapper):
         if isinstance(env, TimeLimit | Replay):
-            return True
+            return
         env = env.env
-    return False
+    warn(
+        f"the episode has not ended after {played} steps and the environment has no time limit: learn returns "
+        "after complete episodes only, so wrap it by gymnasium.wrappers.TimeLimit(env, max_episode_steps)",
+    )
 
 
 @cache

@@ -64,7 +64,10 @@ def divided(
         check_even("observation", observation)
     arrays = [np.size(given) for given in (state, start) if np.ndim(given) > 0]
     batch = is_batch(task, layout, observation, max(arrays, default=0))
-    count = rows_in(observation) if batch else 1
+    leaf = leaf_of(observation)
+    if batch and np.ndim(leaf) == 0:
+        raise ValueError("state and episode_start are arrays, of many environments, but there is one observation")
+    count = len(leaf) if batch else 1
     states, starts = one_each("state", state, count), one_each("episode_start", start, count)
     masks = mask if np.ndim(mask) == 2 else [mask] * count
     if len(masks) != count:
@@ -109,11 +112,3 @@ def leaf_of(observations: Any) -> Any:
     while isinstance(observations, dict | tuple) and observations:
         observations = next(iter(observations.values() if isinstance(observations, dict) else observations))
     return observations
-
-
-def rows_in(observations: Any) -> int:
-    """Return the number of environments."""
-    leaf = leaf_of(observations)
-    if np.ndim(leaf) == 0:
-        raise ValueError("state and episode_start are arrays, of many environments, but there is one observation")
-    return len(leaf)

@@ -259,6 +259,7 @@ def add_steps(
 class ContextualLearner(MindLearner):
     """Regressions of the reward."""
 
+    saved = "factor", "counters", "reward", "error"
     mind: ContextualMind
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
@@ -276,9 +277,3 @@ class ContextualLearner(MindLearner):
         Q = np.empty(self.task.actions)
         sampled_values(plan, place.h, place.block, place.x, Q, np.empty(4, np.uint64))
         return Q
-
-    def kept(self) -> dict[str, Any]:
-        """Return the regressions."""
-        mind = self.mind
-        arrays = {"factor.U": mind.factor.U, "factor.inv": mind.factor.inv, "counters": mind.counters}
-        return arrays | {"reward": mind.reward, "error": mind.error}

@@ -28,7 +28,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.calls import explain_calls
-from rlsvi.agents.contract import EPISODE, POSTERIOR, Episode, Place, Step, count, diverged, weights_shaped
+from rlsvi.agents.contract import EPISODE, POSTERIOR, Episode, Place, Step, count, diverged, flat, weights_shaped
 from rlsvi.agents.diagnosis import UNREWARDED_STEPS
 from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.explore import Explore, Greedy
@@ -73,11 +73,9 @@ class ContinualAgent(DiscountedAgent):
     noise = "none"
     update_every = 1
     _env = None  # the environment in which the agent acted last
+    _remedy = "try a smaller lam= or a larger sigma="
 
-    _constraints: ClassVar[Constraints] = {
-        "gamma": in_unit_interval,
-        "sigma": positive,
-    }  # without end there must be a discount
+    _constraints: ClassVar[Constraints] = {"gamma": in_unit_interval, "sigma": positive}
 
     @explain_calls
     def learn(  # type: ignore[override]
@@ -140,9 +138,6 @@ class ContinualAgent(DiscountedAgent):
         super()._notice()
         if self.steps >= UNREWARDED_STEPS and self._learner.walk.reach[0] == 0.0:
             self._miss_reward(explored=False, played=f"{self.steps} steps")
-
-    def _what_to_try(self) -> str:
-        return "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.ContinualRLSVI"
 
     def _predict(self, *given: Any) -> tuple[int, int]:
         """Return an action, and a state that is always 0, since there is one value function for all steps."""
@@ -231,6 +226,8 @@ class ContinualLSVI(ContinualAgent):
     """
 
     explore: Explore = Greedy()
+
+    _remedy = "try rlsvi.ContinualRLSVI, which explores"
 
 
 # ---- How it learns: one step of the recursion, and the state it needs ---------------------------------------
@@ -495,8 +492,9 @@ class ContinualLearner(FiniteLearner):
 
     def kept(self) -> dict[str, Any]:
         """Return the factor, theta, its noise, and where the agent is."""
-        walk = {f"walk.{name}": part for name, part in self.walk._asdict().items() if name != "e"}
-        return super().kept() | walk | {"theta": self.mind.values.theta}
+        arrays = super().kept() | flat(walk=self.walk) | {"theta": self.mind.values.theta}
+        del arrays["walk.e"]  # a work array
+        return arrays
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""

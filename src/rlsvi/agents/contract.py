@@ -17,7 +17,7 @@ end: a learner returned with ended=False belongs to the episode, and the next ca
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -429,6 +429,17 @@ def copy_into(arrays: Any, others: Any) -> Any:
     return arrays
 
 
+def flat(**parts: Any) -> dict[str, Any]:
+    """Return arrays by their names in files: those in a named tuple have its name before their own."""
+    arrays: dict[str, Any] = {}
+    for name, part in parts.items():
+        if isinstance(part, np.ndarray):
+            arrays[name] = part
+        else:
+            arrays |= {f"{name}.{field}": array for field, array in part._asdict().items()}
+    return arrays
+
+
 def no_features(d: int) -> FeatureTable:
     """Return the empty table of a basis whose observations are not numbered."""
     return FeatureTable(read_only(np.zeros((1, 0, 0, d))), read_only(np.zeros((0, 0), np.int32)))
@@ -442,6 +453,8 @@ Failure = Callable[[Floats], Exception]  # returns the error for an episode with
 
 class MindLearner:
     """Everything that changes in learning is in `mind`; compiled code updates its arrays episode by episode."""
+
+    saved: ClassVar[tuple[str, ...]] = ()  # the fields of the mind that a file contains as they are
 
     def __init__(
         self, task: Task, mind: Any, features: Any = None, failure: Failure = lambda rewards: broken()
@@ -484,7 +497,7 @@ class MindLearner:
 
     def kept(self) -> dict[str, Any]:
         """Return the arrays that a file contains as they are, by their names there."""
-        raise NotImplementedError
+        return flat(**{name: getattr(self.mind, name) for name in self.saved})
 
     def state(self) -> dict[str, Any]:
         """Return all arrays that a file must contain."""

@@ -49,7 +49,7 @@ def header_of(agent: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     header = {
         "rlsvi": __version__,
         "agent": kind,
-        "arguments": {name: _plain(name, value, arrays) for name, value in agent._arguments().items()},
+        "arguments": {name: _plain(name, value, arrays) for name, value in agent.get_params().items()},
         "problem_basis": _plain("problem_basis", agent._problem_basis, arrays) if learned else None,
         "task": agent._task.plain if learned else None,
         "setting": agent._setting if learned else {},
@@ -155,28 +155,17 @@ def _agent(file: Archive, basis: Any) -> Any:
         agent._setting = header["setting"]
         agent._task = Task.read(header["task"])
         agent._check_task(agent._task)
-        agent._learner = _learner(agent, file)
-        _restore_returns(agent, file)
+        agent._learner = agent.restored_learner(agent._task, file)
+        episodes, steps = agent.episodes, agent.steps
+        if not 0 <= episodes <= steps <= 2**61 or steps < 1:
+            raise ArchiveError(f"is damaged: it cannot have learned {episodes} episodes and {steps} steps")
+        # older files have no returns
+        known = file.take("returns", (episodes,), finite=False) if "returns" in file else np.empty(0)
+        if np.isinf(known).any():
+            raise ArchiveError("is damaged: it holds returns that are not finite")
+        agent._earned, agent._found_reward = array("d", known), not len(known) or bool(np.any(known))
     agent._overshoot = whole("overshoot", header["overshoot"], 0, 2**62)
     return agent
-
-
-def _learner(agent: Any, file: Archive) -> Any:
-    """Return what was learned, after checking its counters."""
-    learner = agent.restored_learner(agent._task, file)
-    episodes, steps = (int(count) for count in learner.counters[:2])
-    if not 0 <= episodes <= steps <= 2**61 or steps < 1:
-        raise ArchiveError(f"is damaged: it cannot have learned {episodes} episodes and {steps} steps")
-    return learner
-
-
-def _restore_returns(agent: Any, file: Archive) -> None:
-    """Set the returns of the episodes learned from. Older files have none."""
-    known = file.take("returns", (agent.episodes,), finite=False) if "returns" in file else np.empty(0)
-    agent._earned = array("d", known)
-    if np.isinf(known).any():
-        raise ArchiveError("is damaged: it holds returns that are not finite")
-    agent._found_reward = not len(known) or bool(np.any(known))
 
 
 def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:

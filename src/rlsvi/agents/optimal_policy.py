@@ -141,8 +141,5 @@ def fixed_remember(mind: FixedValues, episode: Episode, work: Workspace) -> bool
 class FixedLearner(MindLearner):
     """A learner that counts what was played, and learns nothing."""
 
+    saved = "Q", "counters"
     mind: FixedValues
-
-    def kept(self) -> dict[str, Any]:
-        """Return the values and the counters."""
-        return self.mind._asdict()

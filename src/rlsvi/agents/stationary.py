@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rlsvi.agents.contract import Place, Step, count, diverged, new_counters, weights_shaped
+from rlsvi.agents.contract import MindLearner, Place, Step, count, diverged, flat, new_counters, weights_shaped
 from rlsvi.agents.diagnosis import is_checked, is_no_wider
 from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.explore import Explore, Greedy
@@ -56,6 +56,7 @@ class StationaryAgent(DiscountedAgent):
     diverged_above: float = 1000.0
     seed: Seed = None
 
+    _remedy = "try a smaller lam= or a larger sigma="
     _constraints: ClassVar[Constraints] = {
         "form": partial(one_of, names=("literal", "afterstate")),
         "memory": optional(partial(whole, least=1, most=FOREVER)),
@@ -71,10 +72,6 @@ class StationaryAgent(DiscountedAgent):
         x, block, before = ring.x[:steps], ring.block[:steps], steps // 2
         if np.isin(block[before:], block[:before]).all() and is_no_wider(x, before):
             self._miss_reward()
-
-    def _what_to_try(self) -> str:
-        more = "a smaller lam= or a larger sigma=" if self._samples else "rlsvi.StationaryRLSVI, which explores"
-        return f"try {more}"
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -115,11 +112,8 @@ class StationaryAgent(DiscountedAgent):
         if task.actions > max(len(ring.gram), ring.next_x.shape[1], MOST_ACTIONS):
             raise ArchiveError(f"is damaged: its ring is not that of {task}")
         learner = self._learner_of(task, ring, None)
-        mind = learner.mind
-        for name in ("theta", "counters", "watch"):
-            part = getattr(mind, name)
-            part[...] = file.take(name, part.shape, part.dtype)
-        if mind.counters[0] < 1 or mind.ring.size[0] > mind.counters[1]:
+        learner.refill(file)
+        if learner.counters[0] < 1 or ring.size[0] > learner.counters[1]:
             raise ArchiveError("is damaged: its episodes and what was learned do not fit together")
         return learner
 
@@ -214,6 +208,7 @@ class StationaryLSVI(StationaryAgent):
     explore: Explore = Greedy()
 
     _samples = False
+    _remedy = "try rlsvi.StationaryRLSVI, which explores"
 
 
 # ---- The most recent transitions, with all that a regression over them needs, added and evicted exactly ----
@@ -793,15 +788,14 @@ class StationaryPlan(NamedTuple):
     largest: float  # largest absolute target of its regression
 
 
-class StationaryLearner:
+class StationaryLearner(MindLearner):
     """The ring, the prior, and theta. After loading, the features are bound with the first observation."""
 
     def __init__(
         self, task: Task, mind: StationaryMind, regressions: int, bind: Bind, features: BoundFeatures | None
     ) -> None:
-        self.task, self.mind, self.regressions = task, mind, regressions
-        self.bind, self.features = bind, features
-        self.counters = mind.counters
+        super().__init__(task, mind, features)
+        self.regressions, self.bind = regressions, bind
 
     def watched(self) -> tuple[float, bool, float]:
         """The largest target over the explained one, whether it was ever too large, and the explained one."""
@@ -883,8 +877,7 @@ class StationaryLearner:
         """Return the ring without unused room, theta, counters and what is monitored."""
         ring = self.mind.ring
         ring = resize_ring(ring, max(int(ring.size[0]), 1), max(pairs_of(ring), 1))
-        arrays = {f"ring.{name}": array for name, array in ring._asdict().items()}
-        return arrays | {"theta": self.mind.theta, "counters": self.counters, "watch": self.mind.watch}
+        return flat(ring=ring) | self.kept()
 
 
 def check_same(ring: Ring, features: BoundFeatures) -> None:

@@ -154,6 +154,7 @@ def count_rewards(mind: ThompsonMind, actions: Longs, rewards: Floats, steps: in
 class ThompsonLearner(MindLearner):
     """Counts of successes and failures."""
 
+    saved = "counts", "counters"
     mind: ThompsonMind
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
@@ -163,7 +164,3 @@ class ThompsonLearner(MindLearner):
     def another_plan(self) -> ThompsonMind:
         """Return the mind with arrays for one more sample."""
         return self.mind._replace(p=np.empty_like(self.mind.p))
-
-    def kept(self) -> dict[str, Any]:
-        """Return the counts."""
-        return {"counts": self.mind.counts, "counters": self.mind.counters}

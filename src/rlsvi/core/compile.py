@@ -144,11 +144,6 @@ ENTRY = _into(EntryLibrary) or {"forceinline": True}
 KERNEL, INLINED = _CALLED | _into(KernelLibrary), _CALLED | _into(CalleeLibrary)
 
 
-def call_as(dispatcher: Any, callee: Any) -> None:
-    """Make compiled code that calls `dispatcher` call `callee`, the same function compiled differently."""
-    dispatcher.get_call_template, dispatcher.get_overload = callee.get_call_template, callee.get_overload
-
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -187,7 +182,8 @@ def _compiled(function: F, called: dict[str, Any]) -> F:
     if dispatcher is not function:  # it is with NUMBA_DISABLE_JIT
         keep_on_disk(dispatcher)
         if AVAILABLE:
-            call_as(dispatcher, numba.njit(**OPTIONS, **called)(function))
+            callee: Any = numba.njit(**OPTIONS, **called)(function)  # the same, for compiled code that calls it
+            dispatcher.get_call_template, dispatcher.get_overload = callee.get_call_template, callee.get_overload
     return cast(F, dispatcher)
 
 

@@ -121,6 +121,13 @@ def normal(state: Words) -> float:
 
 
 @compiled
+def fill_normal(out: Floats, stream: Words) -> None:
+    """Fill an array (n,) with standard normal variates."""
+    for k in range(out.size):
+        out[k] = normal(stream)
+
+
+@compiled
 def gamma(state: Words, shape: float) -> float:
     """Return a Gamma variate with scale 1, by Marsaglia and Tsang (2000); a shape below 1 through shape + 1."""
     whole = shape if shape >= 1.0 else shape + 1.0

@@ -275,6 +275,28 @@ def add_diagonal(U: Floats, inv: Floats, amount: float, x: Floats) -> bool:
     return True
 
 
+# ---- Large factors, one at a time, by LAPACK ----------------------------------------------------------------
+
+
+def cholesky(P: Floats) -> Floats:
+    """Return L, where P = L L'."""
+    try:
+        return np.asarray(np.linalg.cholesky(P), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise FactorError(
+            "the precision matrix is not positive definite: features are too large or too much alike for this "
+            "lam; scale them down, or use a larger lam"
+        ) from None
+
+
+def solve_triangular(L: Floats, y: Floats, trans: str = "N") -> Floats:
+    """Return L^-1 y, or L'^-1 y if `trans` is "T"."""
+    from scipy import linalg  # takes longer to import than all agents of this library
+
+    solved: Floats = linalg.solve_triangular(L, y, lower=True, trans=trans, check_finite=False)
+    return solved
+
+
 # ---- The regression ----------------------------------------------------------------------------------------
 
 

@@ -369,7 +369,7 @@ def refuse(agent: Agent) -> None:
 
 def agree(agent: Agent, first: Agent) -> bool:
     """Return whether two agents have the same arguments; raise an error if they cannot run together."""
-    mine, other = agent._arguments(), first._arguments()
+    mine, other = agent.get_params(), first.get_params()
     pairs: dict[str, tuple[Any, Any]] = {
         name: (mine[name], other.get(name)) for name in mine.keys() - {"seed", "explore"}
     }

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import copy_into, is_full, no_features, plan, weights_shaped
+from rlsvi.agents.contract import copy_into, flat, is_full, no_features, plan, weights_shaped
 from rlsvi.agents.finite.memory import Memory, empty
 from rlsvi.agents.finite.rlsvi import (
     ExtendedMind,
@@ -84,6 +84,7 @@ class BootstrapRLSVI(FiniteHorizonAgent):
     prior_weight: float = 1.0
     random_prior: bool = True
 
+    _remedy = "try a smaller lam= or a larger prior_weight="
     _constraints: ClassVar[Constraints] = {"prior_weight": partial(at_least, least=LEAST_WEIGHT)}
 
     def _prior(self, task: Task, features: Features) -> Prior:
@@ -335,13 +336,10 @@ def bootstrap_is_full(mind: Any, episodes: int) -> bool:
 class BootstrapLearner(FiniteLearner):
     """A learner that stores distinct transitions with their counts."""
 
+    saved = ()  # no factors are kept from one plan to the next
     keeps_data = False  # as sums, which `evidence` needs
 
     mind: Any
-
-    def kept(self) -> dict[str, Any]:
-        """No factors are kept from one plan to the next."""
-        return {}
 
     def enlarged(self) -> Any:
         """Return the mind after making twice as much room."""
@@ -365,9 +363,8 @@ class BootstrapLearner(FiniteLearner):
         """Return the memory and the outcomes without unused room."""
         arrays, outcomes = super().state(), self.mind.own.outcomes
         pairs, room = arrays["memory.block"].shape[1], max(outcomes.many.max(), 1)
-        used = resize_outcomes(outcomes, pairs, room)._asdict()
-        weights = used.pop("weights")
-        arrays |= {f"outcomes.{name}": array for name, array in used.items()}
+        arrays |= flat(outcomes=resize_outcomes(outcomes, pairs, room))
+        weights = arrays.pop("outcomes.weights")
         return arrays | ({"weights": weights} if weights.size else {})
 
     def restore(self, file: Archive) -> None:

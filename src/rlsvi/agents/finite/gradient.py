@@ -31,7 +31,7 @@ from rlsvi.bases import Features
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import Constraints, in_unit_interval, positive, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
-from rlsvi.core.random import bits, normal, reseed, uniform
+from rlsvi.core.random import bits, fill_normal, normal, reseed, uniform
 from rlsvi.envs.task import Task
 
 
@@ -330,13 +330,6 @@ def commit(
                 for m in range(theta.shape[0]):
                     theta[m, h, k], mass[m, h, k] = start[m, h, k], 0.0
     count(counters, steps)
-
-
-@compiled
-def fill_normal(out: Floats, stream: Words) -> None:
-    """Fill an array with standard normal variates."""
-    for k in range(out.size):
-        out[k] = normal(stream)
 
 
 @compiled

@@ -26,6 +26,7 @@ from rlsvi.agents.contract import (
     Workspace,
     broken,
     count,
+    flat,
     is_full,
     learn,
     no_features,
@@ -82,6 +83,7 @@ class FiniteHorizonAgent(Agent):
 
     _fused = True
     _concurrent = True
+    _remedy = "try a smaller lam= or a larger sigma="
 
     _constraints: ClassVar[Constraints] = LINEAR
 
@@ -101,9 +103,6 @@ class FiniteHorizonAgent(Agent):
         met = np.arange(memory.into_count.shape[1]) < memory.sums[:, None]
         if is_explored(memory.into_count[met], self.episodes):
             self._miss_reward()
-
-    def _what_to_try(self) -> str:
-        return "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.RLSVI, which explores"
 
     def _parameters(self) -> tuple[float, Noise]:
         return self.lam, self.sigma
@@ -244,6 +243,7 @@ class LSVI(FiniteHorizonAgent):
     explore: Explore = Greedy()
 
     _samples = False
+    _remedy = "try rlsvi.RLSVI, which explores"
 
 
 # ---- Algorithm 1, Randomized Least-Squares Value Iteration, and LSVI, which omits its noise ----------------
@@ -717,6 +717,7 @@ class FiniteLearner(MindLearner):
     arrays have to grow, the whole mind is replaced.
     """
 
+    saved: ClassVar[tuple[str, ...]] = ("factor",)
     keeps_data = True  # as sums, from which everything can be recomputed
 
     mind: FiniteMind
@@ -824,12 +825,7 @@ class FiniteLearner(MindLearner):
         mind = self.mind
         states, sums = (max(int(used.max()), 1) for used in (mind.memory.states, mind.memory.sums))
         memory = resized(mind.memory, states, sums)
-        arrays = {f"memory.{name}": array for name, array in memory._asdict().items()}
-        return arrays | self.kept() | {"rows": mind.rows}
-
-    def kept(self) -> dict[str, Any]:
-        """Return the factors."""
-        return {"factor.U": self.mind.factor.U, "factor.inv": self.mind.factor.inv}
+        return flat(memory=memory) | self.kept() | {"rows": mind.rows}
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""

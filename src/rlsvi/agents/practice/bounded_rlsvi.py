@@ -181,7 +181,7 @@ class BoundedRLSVI(PracticeAgent):
     _broken = staticmethod(diverged)
     needs_horizon = False
     _takes_parts = True
-    _remedy = ""  # what to try if there is no progress, instead of its own words
+    _remedy = REMEDY
 
     _constraints: ClassVar[Constraints] = {
         "gamma": partial(in_unit_interval, closed=True),
@@ -354,7 +354,7 @@ class BoundedRLSVI(PracticeAgent):
                 f"try to hold each action for longer, {longer}, or to expect a prize, by bounds=(lowest return, "
                 "highest return), lam= and sigma="
             )
-        return self._remedy or REMEDY
+        return self._remedy
 
     def _how_to_find_more(self) -> str:
         return (

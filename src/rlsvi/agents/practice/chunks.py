@@ -36,7 +36,6 @@ from rlsvi.agents.practice.learner import (
     Planning,
     SweptValues,
     check_size,
-    fill_normal,
     largest_value,
     sweep_safely,
     targets,
@@ -49,6 +48,7 @@ from rlsvi.bases.observed import Observed
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.machine import one_thread
+from rlsvi.core.random import fill_normal
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError, Model
 from rlsvi.envs.task import Task
@@ -329,7 +329,7 @@ class LogLearner(BoundedLearner):
         if self.shape:
             sigma = math.sqrt(self.rate / gamma_variate(stream, self.shape))
         z = np.empty(self.regression.drawn)
-        fill_normal(stream, z)
+        fill_normal(z.reshape(-1), stream)
         with one_thread():
             return self.planned._replace(theta=self.theta + sigma * self.regression.shape(z), sigma=sigma)
 

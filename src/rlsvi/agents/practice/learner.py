@@ -11,7 +11,7 @@ from gymnasium import Wrapper
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.calls import period_of
-from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
+from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, flat, warn
 from rlsvi.agents.diagnosis import UNSETTLED_CHANGE
 from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
 from rlsvi.agents.practice.history import END, EpisodeHistory, best_values
@@ -27,8 +27,8 @@ from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import fits, whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.machine import blocks, one_thread
+from rlsvi.core.random import fill_normal
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError, Model
 from rlsvi.envs.task import Task, checked_reward, reset_env, step_env
 from rlsvi.offline.log import discounted_sums
@@ -173,7 +173,7 @@ def sweep(
         if model.shape > 0:
             variate = gamma_variate(stream, model.shape + 0.5 * len(steps.reward))
         z = np.empty(regression.drawn)
-        fill_normal(stream, z)
+        fill_normal(z.reshape(-1), stream)
         shift = regression.shape(z)
     drift = regression.values(shift)
     sigma, change, done = model.sigma, math.inf, 0
@@ -197,14 +197,6 @@ def sweep(
         theta = theta + sigma * shift
     least, greatest = float(fitted.min()), float(fitted.max())
     return SweptValues(theta, Q, done, change, sigma, at_bounds, (least, greatest))
-
-
-@compiled
-def fill_normal(stream: Words, out: Floats) -> None:
-    """Fill an array with standard normal variates, row by row."""
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = normal(stream)
 
 
 # ---- How observations are represented: as rows that a history can store, and as features of these rows -----
@@ -839,7 +831,7 @@ class BoundedLearner:
         """Return the history, the values where sweeps continue, and sums; features are recomputed on loading."""
         history, regression = self.history, self.regression
         assert regression is not None
-        arrays: dict[str, Any] = {f"history.{name}": v for name, v in history.transitions._asdict().items()}
+        arrays = flat(history=history.transitions)
         arrays |= {"history.x": history.x, "history.legal": history.legal, "sums": regression.sums}
         arrays |= {"counters": self.counters, "history.last": history.last, **self.lookup.state()}
         kept: dict[str, Any] = {"theta": self.theta, "start": self.start}

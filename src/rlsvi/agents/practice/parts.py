@@ -20,10 +20,11 @@ import math
 
 import numpy as np
 
-from rlsvi.agents.practice.regression import FeatureRegression, _factor, _solve
+from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.core.checks import fits
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.machine import ROWS
+from rlsvi.core.regression import cholesky, solve_triangular
 from rlsvi.envs.actions import starts_of
 
 MOST_WEIGHTS = 8192  # of which a precision takes half a gigabyte, and its factor seconds
@@ -93,13 +94,13 @@ class PartsRegression(FeatureRegression):
         self._ridge, size = ridge, self._codes.shape[1] * self.dim
         precision = self.sums.reshape(size, size).copy()
         precision[np.diag_indices(size)] += ridge * np.repeat(self._prior, self.dim)
-        self._joint_factor = _factor(precision)
+        self._joint_factor = cholesky(precision)
 
     def solve(self, y: Floats, mean: Floats) -> Floats:
         """Return the posterior mean, given the products of features and targets of every value (P, d)."""
         prior, size = self.blocks_from(mean), self._codes.shape[1] * self.dim
         left = (self._codes.T @ y).ravel() - self.sums.reshape(size, size) @ prior.ravel()
-        return self._codes @ prior + self.shape(_solve(self._joint_factor, left).reshape(prior.shape))
+        return self._codes @ prior + self.shape(solve_triangular(self._joint_factor, left).reshape(prior.shape))
 
     def penalty(self, away: Floats) -> float:
         """Return the prior's penalty on weights at this distance from its mean."""
@@ -107,7 +108,7 @@ class PartsRegression(FeatureRegression):
 
     def shape(self, z: Floats) -> Floats:
         """Return the weights (P, d) of the blocks L^-T z, where P = L L'."""
-        shaped: Floats = self._codes @ _solve(self._joint_factor, z.ravel(), "T").reshape(z.shape)
+        shaped: Floats = self._codes @ solve_triangular(self._joint_factor, z.ravel(), "T").reshape(z.shape)
         return shaped
 
 

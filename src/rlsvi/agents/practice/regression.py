@@ -29,7 +29,7 @@ import numpy as np
 
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.machine import ROWS, blocks, on_all_cores
-from rlsvi.core.regression import FactorError
+from rlsvi.core.regression import cholesky, solve_triangular
 
 Features = Callable[[Floats], Floats]
 
@@ -108,14 +108,14 @@ class FeatureRegression:
         unit = np.eye(self.dim)
 
         def parts_of(G: Floats) -> tuple[Floats, Floats, Floats]:
-            L = _factor(G + ridge / (1 - self.alike) * unit)
-            E = _solve(L, G) if self.alike > 0 else G
+            L = cholesky(G + ridge / (1 - self.alike) * unit)
+            E = solve_triangular(L, G) if self.alike > 0 else G
             return L, E, G - E.T @ E if self.alike > 0 else G
 
         found = on_all_cores(parts_of, list(self.sums), len(self.sums) * self.dim**3)
         self._own, self._joint = [L for L, _, _ in found], [E for _, E, _ in found]
         if self.alike > 0:
-            self._shared = _factor(sum(rest for _, _, rest in found) + ridge / self.alike * unit)
+            self._shared = cholesky(sum(rest for _, _, rest in found) + ridge / self.alike * unit)
 
     def values(self, theta: Floats) -> Floats:
         """Return Phi theta_a for all states, (N, A)."""
@@ -145,10 +145,10 @@ class FeatureRegression:
     def solve(self, y: Floats, mean: Floats) -> Floats:
         """Return the posterior mean, given the products of features and targets of every action (A, d)."""
         y = y - np.einsum("aij,aj->ai", self.sums, mean)
-        w = np.stack([_solve(L, of_a) for L, of_a in zip(self._own, y, strict=True)])
+        w = np.stack([solve_triangular(L, of_a) for L, of_a in zip(self._own, y, strict=True)])
         if self.alike > 0:
             known = sum(E.T @ w_a for E, w_a in zip(self._joint, w, strict=True))
-            w = np.concatenate([w, _solve(self._shared, y.sum(axis=0) - known)[None]])
+            w = np.concatenate([w, solve_triangular(self._shared, y.sum(axis=0) - known)[None]])
         fitted: Floats = mean + self.shape(w)
         return fitted
 
@@ -160,24 +160,7 @@ class FeatureRegression:
     def shape(self, z: Floats) -> Floats:
         """Return u + v_a, where L' (v, u) = z and P = L L'."""
         if self.alike == 0:
-            return np.stack([_solve(L, z_a, "T") for L, z_a in zip(self._own, z, strict=True)])
-        u = _solve(self._shared, z[-1], "T")
+            return np.stack([solve_triangular(L, z_a, "T") for L, z_a in zip(self._own, z, strict=True)])
+        u = solve_triangular(self._shared, z[-1], "T")
         parts = zip(self._own, self._joint, z[:-1], strict=True)
-        return np.stack([u + _solve(L, z_a - E @ u, "T") for L, E, z_a in parts])
-
-
-def _factor(P: Floats) -> Floats:
-    try:
-        return np.asarray(np.linalg.cholesky(P), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        raise FactorError(
-            "the precision matrix is not positive definite: features are too large or too much alike for this "
-            "lam; scale them down, or use a larger lam"
-        ) from None
-
-
-def _solve(L: Floats, y: Floats, trans: str = "N") -> Floats:
-    from scipy.linalg import solve_triangular  # takes longer to import than all agents of this library
-
-    solved: Floats = solve_triangular(L, y, lower=True, trans=trans, check_finite=False)
-    return solved
+        return np.stack([u + solve_triangular(L, z_a - E @ u, "T") for L, E, z_a in parts])

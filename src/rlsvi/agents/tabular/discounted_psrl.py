@@ -94,7 +94,7 @@ class DiscountedPSRL(Agent):
     _takes_basis = False
     _samples_first = True
     update_every = 1
-    _remedy = ""  # what to try if there is no progress, instead of its own words
+    _remedy = REMEDY
 
     _constraints: ClassVar[Constraints] = {
         "gamma": in_unit_interval,
@@ -164,10 +164,10 @@ class DiscountedPSRL(Agent):
         return bool(model.reward[outcomes].any() or model.spread[outcomes].any())
 
     def _what_to_try(self) -> str:
-        layout, own = self._layout(), self._remedy or REMEDY
-        if self._few_recur and not self._remedy:
-            return own + FEATURES
-        return own + (NUMBERS if layout is not None and layout.measured else "")
+        layout = self._layout()
+        if self._few_recur and self._remedy == REMEDY:
+            return self._remedy + FEATURES
+        return self._remedy + (NUMBERS if layout is not None and layout.measured else "")
 
     def _how_to_find_more(self) -> str:
         if self._few_recur:

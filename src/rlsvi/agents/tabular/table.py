@@ -28,6 +28,7 @@ from rlsvi.agents.contract import (
     Workspace,
     broken,
     count,
+    flat,
     learn,
     new_counters,
     plan,
@@ -65,6 +66,7 @@ class TabularAgent(Agent):
     _samples_first = True
     homogeneous = False  # whether it knows that periods are alike
     reward_range = (-math.inf, math.inf)
+    _remedy = "try another agent, such as rlsvi.RLSVI"
 
     def _check(self) -> None:
         self._rule(1, np.size(getattr(self, "alpha_P", 1.0)), 1)
@@ -86,9 +88,6 @@ class TabularAgent(Agent):
         counts = self._learner.mind.counts
         if is_checked(self.episodes) and not counts.reward.any() and is_explored(counts.into, self.episodes):
             self._miss_reward()
-
-    def _what_to_try(self) -> str:
-        return "try another agent, such as rlsvi.RLSVI"
 
     def _failure(self, rewards: Floats) -> Exception:
         low, high = self._reward_bounds()
@@ -117,7 +116,7 @@ class TabularAgent(Agent):
         if not differ and table.terminal[~table.absorbing].any():
             differ = "rewards (the last includes r_H)"
         if self.homogeneous and differ:
-            remedy = "leave homogeneous out" if "homogeneous" in self._arguments() else "use RLSVI"
+            remedy = "leave homogeneous out" if "homogeneous" in self.get_params() else "use RLSVI"
             raise ValueError(
                 f"{type(self).__name__} needs periods that are alike, but {differ} depend on them here: {remedy}"
             )
@@ -432,10 +431,8 @@ class TabularLearner(MindLearner):
 
     def state(self) -> dict[str, Any]:
         """Return the counts, the plan, and the factors of a rule that has them."""
-        mind = self.mind
-        parts = {"counts": mind.counts, "plan": mind.plan, "linear": getattr(mind.rule, "factor", None)}
-        used = {part: fields._asdict() for part, fields in parts.items() if fields is not None}
-        return {f"{part}.{name}": array for part, fields in used.items() for name, array in fields.items()}
+        mind, factor = self.mind, getattr(self.mind.rule, "factor", None)
+        return flat(counts=mind.counts, plan=mind.plan, **({} if factor is None else {"linear": factor}))
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""
