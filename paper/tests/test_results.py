@@ -3,28 +3,29 @@
 from pathlib import Path
 
 import pytest
+from tables import LONG, RESULTS, published
 
 from pages import HOUSE
 from rlsvi_paper import FIGURES, figure_called
-from rlsvi_paper.folder import read_table
 from rlsvi_paper.report.answer import answer_page, first_sentence
 from rlsvi_paper.report.markdown import markdown_page
 from rlsvi_paper.report.printed import PRINTED
 from rlsvi_paper.report.records import read_figures
 
-RESULTS = Path(HOUSE) / "paper" / "results"
 PUBLISHED = [name for name in FIGURES if (RESULTS / f"{name}.json").exists()]
 pytestmark = pytest.mark.skipif(not PUBLISHED, reason="nothing is published yet")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in PUBLISHED]
+)
 def test_verdicts_are_those_of_the_published_table(name):
     (told,) = (it for it in read_figures(RESULTS) if it.name == name)
     figure = figure_called(name)
-    verdicts = figure.judge(read_table(told.file("parquet")), told.scale)
+    verdicts = figure.judge(published(name), told.scale)
     assert [claim.words for claim in told.claims] == [claim.words for claim in figure.claims]
     assert [claim.outcome for claim in told.claims] == [str(verdict.outcome) for verdict in verdicts]
+    assert [claim.readings for claim in told.claims] == [list(map(list, it.readings)) for it in verdicts]
 
 
 def test_all_figures_are_published_at_the_papers_scale():
