@@ -7,7 +7,7 @@ from serving import new_shop
 from rlsvi_shop import Events
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def url(request, tmp_path):
     """The URL of an empty database, of each kind in turn."""
     return (

@@ -38,21 +38,6 @@ def test_a_visit_from_its_first_product_to_its_end(ask, shop):
     assert kinds == ["recommended", "answered", "recommended", "recommended", "closed"]
 
 
-def test_feedback_is_corrected_and_withdrawn(ask, shop):
-    told = {"visit": "ann", "product": ask("POST", "/recommend", {"visit": "ann"}).json["products"][0]}
-    assert ask("POST", "/feedback", {**told, "reward": 1, "correct": True}).status == 404
-    assert ask("POST", "/feedback", {**told, "reward": 1e6}).status == 200
-    assert ask("POST", "/feedback", {**told, "reward": 1}).status == 409
-    assert ask("POST", "/feedback", {**told, "reward": None}).status == 422
-    ask("POST", "/close", {"visit": "ann"})
-    for reward in (1, 1, None, None, 2):
-        answer = ask("POST", "/feedback", {**told, "reward": reward, "correct": True})
-        assert (answer.status, answer.json) == (200, {"stored": True})
-    answers = [event for event in shop.events.since(0, 100) if event.kind == "answered"]
-    assert [event.reward for event in answers] == [1e6, 1, None, 2]
-    assert ask("GET", "/statistics").json["latest"][0]["shown"][0]["reward"] == 2
-
-
 def test_requests_that_wait_together_are_in_one_transaction_and_do_not_disturb_one_another(ask, shop, monkeypatch):
     transactions = []
     writing = shop.events.writing
@@ -491,5 +476,3 @@ def test_the_page_of_all_requests_loads_nothing_and_says_what_the_document_says(
             assert all(f"<code>{code}</code>" in section for code in about["responses"] if code != "200")
             body = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
             assert all(f"<code>{field}</code>" in section for field in body.get("properties", {}))
-    assert "<code>products[].features</code>" in page
-    assert "text, at most 200 characters or whole number" in page

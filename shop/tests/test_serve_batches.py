@@ -8,28 +8,35 @@ import pytest
 from rlsvi_shop.service.app import LARGEST_BATCH, Batcher, BusyError
 
 
-def test_requests_that_come_while_one_is_handled_are_handled_together():
-    batches, free = [], threading.Event()
+class Slow:
+    """A handler that notes its batches, and answers with ten times the request once it is `free`."""
 
-    def handle(requests):
-        batches.append(list(requests))
-        free.wait(10)
+    def __init__(self):
+        self.batches, self.begun, self.free = [], threading.Event(), threading.Event()
+
+    def __call__(self, requests):
+        self.batches.append(list(requests))
+        self.begun.set()
+        self.free.wait(10)
         return [request * 10 for request in requests]
+
+
+def test_requests_that_come_while_one_is_handled_are_handled_together():
+    handle = Slow()
 
     async def ask():
         batcher = Batcher(handle)
         first = asyncio.create_task(batcher.ask(0))
-        while not batches:
-            await asyncio.sleep(0.001)
+        await asyncio.to_thread(handle.begun.wait, 10)
         rest = [asyncio.create_task(batcher.ask(n)) for n in range(1, 6)]
         await asyncio.sleep(0)
-        free.set()
+        handle.free.set()
         found = await asyncio.gather(first, *rest)
         await asyncio.to_thread(batcher.close)
         return found
 
     assert asyncio.run(ask()) == [0, 10, 20, 30, 40, 50]
-    assert batches == [[0], [1, 2, 3, 4, 5]]
+    assert handle.batches == [[0], [1, 2, 3, 4, 5]]
 
 
 def test_an_error_is_raised_for_its_own_request_alone():
@@ -65,12 +72,7 @@ def test_an_error_of_the_handler_is_raised_for_all_and_the_next_are_handled():
 
 
 def test_too_many_that_wait_are_refused_and_a_batch_is_limited():
-    sizes, free = [], threading.Event()
-
-    def handle(requests):
-        sizes.append(len(requests))
-        free.wait(10)
-        return requests
+    handle = Slow()
 
     async def ask():
         batcher = Batcher(handle, waiting=600)
@@ -78,54 +80,44 @@ def test_too_many_that_wait_are_refused_and_a_batch_is_limited():
         await asyncio.sleep(0)
         with pytest.raises(BusyError, match="600 requests wait"):
             await batcher.ask(0)
-        free.set()
+        handle.free.set()
         found = await asyncio.gather(*tasks)
-        assert await batcher.ask(7) == 7
+        assert await batcher.ask(7) == 70
         batcher.close()
         return found
 
-    assert asyncio.run(ask()) == list(range(600))
-    assert max(sizes) <= LARGEST_BATCH
+    assert asyncio.run(ask()) == [10 * n for n in range(600)]
+    assert max(map(len, handle.batches)) <= LARGEST_BATCH
 
 
 def test_closing_answers_what_waits():
-    started, free = threading.Event(), threading.Event()
-
-    def handle(requests):
-        started.set()
-        free.wait(10)
-        return requests
+    handle = Slow()
 
     async def ask():
         batcher = Batcher(handle)
         tasks = [asyncio.create_task(batcher.ask(n)) for n in range(5)]
-        await asyncio.to_thread(started.wait, 10)
+        await asyncio.to_thread(handle.begun.wait, 10)
         closing = asyncio.create_task(asyncio.to_thread(batcher.close))
-        free.set()
+        handle.free.set()
         found = await asyncio.gather(*tasks)
         await closing
         return found
 
-    assert asyncio.run(ask()) == [0, 1, 2, 3, 4]
+    assert asyncio.run(ask()) == [0, 10, 20, 30, 40]
 
 
 def test_a_client_that_has_left_harms_nobody():
-    started, free = threading.Event(), threading.Event()
-
-    def handle(requests):
-        started.set()
-        free.wait(10)
-        return requests
+    handle = Slow()
 
     async def ask():
         batcher = Batcher(handle)
         gone = asyncio.create_task(batcher.ask(1))
-        await asyncio.to_thread(started.wait, 10)
+        await asyncio.to_thread(handle.begun.wait, 10)
         gone.cancel()
         await asyncio.sleep(0)
-        free.set()
+        handle.free.set()
         found = await batcher.ask(2)
         batcher.close()
         return found
 
-    assert asyncio.run(ask()) == 2
+    assert asyncio.run(ask()) == 20

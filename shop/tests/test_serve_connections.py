@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import itertools
 import json
 import socket
 import subprocess
@@ -32,6 +33,7 @@ worker.AutoHTTPProtocol = H11Protocol if sys.argv[3] == "h11" else HttpToolsProt
 log_as("worker")
 worker.serve(ShopSettings.from_toml(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])), os.getppid())
 """
+KEY = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 
 
@@ -133,17 +135,15 @@ def test_a_large_header_is_not_kept(port):
     assert ask(port)[0] == 200
 
 
-@pytest.mark.parametrize("kind", ["websocket", "h2c"])
-@pytest.mark.parametrize(
-    "key", ["Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", ""]
-)
-@pytest.mark.parametrize("end", ["\r\n", ""], ids=["silent", "unfinished"])
-def test_an_upgrade_that_goes_silent_is_ended(port, kind, key, end):
-    with opened(port) as one:
-        one.sendall(HEAD + f"Connection: Upgrade\r\nUpgrade: {kind}\r\n{key}{end}".encode())
-        if end:
-            assert answer(one)[0] == 200  # there is nothing to upgrade to
-        assert seconds_until_closed(one) < 8
+def test_upgrades_that_go_silent_are_ended(port):
+    with contextlib.ExitStack() as stack:
+        silent = []
+        for kind, key, end in itertools.product(("websocket", "h2c"), (KEY, ""), ("\r\n", "")):
+            one = stack.enter_context(opened(port))
+            one.sendall(HEAD + f"Connection: Upgrade\r\nUpgrade: {kind}\r\n{key}{end}".encode())
+            assert not end or answer(one)[0] == 200  # there is nothing to upgrade to
+            silent.append(one)
+        assert all(seconds_until_closed(one) < 8 for one in silent)
 
 
 def test_a_connection_that_is_used_stays(port):

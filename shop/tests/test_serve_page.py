@@ -4,7 +4,6 @@ Skipped where there is no Chromium.
 """
 
 import json
-import os
 import random
 import re
 import shutil
@@ -14,7 +13,6 @@ import threading
 import time
 from contextlib import contextmanager
 from html import unescape
-from pathlib import Path
 
 import httpx
 import numpy as np
@@ -184,22 +182,19 @@ def marked(test):
 @marked
 def test_it_shows_the_numbers(served, tmp_path):
     numbers = served.get("/statistics?count=1000").json()
-    steps = [TEXT.format(it) for it in ("#state", "#visits", "#explored", "#learner-of", "#products-of")]
+    steps = [TEXT.format(it) for it in ("#state", "#visits", "#explored", "#products-of")]
     steps += [
         TEXTS.format(it)
         for it in ("#products tbody td:nth-child(2)", "#points tbody td:first-child", "#latest li b")
     ]
     steps += ["(d) => [...d.querySelectorAll('figure svg')].map((it) => it.querySelectorAll('path').length)"]
     found, trouble = served.seen(tmp_path, WINDOW, *steps)
-    state, visits, explored, learner, products, shown, points, latest, paths = found
+    state, visits, explored, products, shown, points, latest, paths = found
     assert trouble == []
     assert state == "Live"
     assert visits.startswith(f"{numbers['visits']} visits ended; {numbers['recommended']} products shown")
     assert float(explored[:-1]) == pytest.approx(100 * numbers["lately"]["explored"], abs=0.06)
-    assert learner.endswith(" old and does not cover the latest answers yet.")
     assert products.startswith("13 offered, 1 removed.")
-    assert "The longer the line, the less is known about the product." in products
-    assert not re.search("95%|standard deviation|model", products)
     assert list(map(int, shown)) == [row["shown"] for row in numbers["products"]["rows"]]
     assert list(map(int, points)) == [point["visits"] for point in numbers["points"]]
     assert latest == [it["visit"] for it in numbers["latest"]]
@@ -323,11 +318,10 @@ def test_texts_for_screen_readers_are_printed_over_nothing(imported, tmp_path, s
 @marked
 def test_it_says_where_serving_began_and_what_was_before(imported, tmp_path):
     numbers = imported.get("/statistics").json()
-    steps = [TEXT.format("#learner-of"), TEXT.format("#reward-of"), TEXTS.format("#rewards .name")]
+    steps = [TEXT.format("#reward-of"), TEXTS.format("#rewards .name")]
     steps += ["(d) => [...d.querySelectorAll('figure svg')].map((it) => it.querySelectorAll('.began').length)"]
-    (learner, reward, names, began), trouble = imported.seen(tmp_path, WINDOW, *steps)
+    (reward, names, began), trouble = imported.seen(tmp_path, WINDOW, *steps)
     assert trouble == []
-    assert learner.endswith(" old and does not cover the latest answers yet.")
     gain = numbers["lately"]["gain"]
     ends = f"{gain['low']:#.2g} to {gain['high']:#.2g}"
     assert f", {gain['mean']:#.2g} more than before serving began ({ends})" in reward
@@ -387,30 +381,21 @@ def owned(tmp_path_factory):
 @marked
 def test_the_owner_is_told_in_sentences(owned, tmp_path):
     numbers = owned.get("/statistics").json()
-    ids = ("#reward-of", "#explored-of", "#trends", "#trends-of", "#learner", "#learner-of", "body")
+    ids = ("#reward-of", "#explored-of", "#trends", "#trends-of", "#learner")
     found, trouble = owned.seen(tmp_path, PHONE, *(TEXT.format(it) for it in ids))
-    earned, explored, trends, changes, learner, samples, whole = found
+    earned, explored, trends, changes, learner = found
     assert trouble == []
     lately = numbers["lately"]
-    assert f"earned {lately['mean']:#.3g} each (95% sure: {lately['low']:#.3g} to {lately['high']:#.3g})" in earned
+    assert f"{lately['mean']:#.3g} each (95% sure: {lately['low']:#.3g} to {lately['high']:#.3g})" in earned
     assert f"{lately['gain']['mean']:#.2g} more than before serving began (" in earned
-    assert "more than “best sellers” (" in earned
-    assert re.search(r"less than “optimal” \(0\.\d+ to 0\.\d+\)\.$", earned)
+    assert earned.index("more than “best sellers” (") < earned.index("less than “optimal” (0.")
     cost = lately["cost"]
     assert lately["explored"] == pytest.approx(0.15, abs=0.03)
     assert 0 < cost["low"] < cost["mean"] < cost["high"] < 0.3
-    ends = f"{cost['low']:#.2g} to {cost['high']:#.2g}"
-    assert f"which cost about {cost['mean']:#.2g} per visit ({ends})." in explored
+    assert f"{cost['mean']:#.2g} per visit ({cost['low']:#.2g} to {cost['high']:#.2g})" in explored
     assert trends == "1 rise, 1 fall"
-    assert changes.startswith(f"{NAMES[0]} (0.")
-    assert f"; {NAMES[1][:31]}… (0." in changes
-    assert changes.endswith("earns less per showing than in the period before.")
+    assert changes.index(NAMES[0]) < changes.index(NAMES[1][:31])
     assert learner == "alive"
-    age = r"\d+ (s|min)"
-    words = f"The learner worked {age} ago; what it learned last is {age} old"
-    assert re.fullmatch(rf"{words} and does not cover the latest answers yet\.", samples)
-    assert not re.search(r"samples|\bevents?\b", " ".join(found[:-1]))
-    assert "posterior" not in whole.lower()
 
 
 def visits(rewards, **choice):
@@ -424,7 +409,7 @@ def visits(rewards, **choice):
     return rows
 
 
-def told(tmp_path, rows, *steps, behind=0.0, size=PHONE):
+def told(tmp_path, rows, *steps):
     """What the page says of a shop with these events, all of which were learned from."""
     place = f"sqlite:///{tmp_path}/shop.db"
     with Events(place) as found:
@@ -432,56 +417,24 @@ def told(tmp_path, rows, *steps, behind=0.0, size=PHONE):
         found.note_learner()
         last = found.last()
     with application(place, reference={"my old list": 0.04}) as app, Served(app) as served:
-        app.state.recommender.sample = newest(last, NAMES, at=time.time())._replace(behind=behind)
-        found, trouble = served.seen(tmp_path, size, *steps, WIDTH)
-        if folder := os.environ.get("RLSVI_PICTURES"):
-            for width, theme in ((390, "light"), (1280, "dark")):
-                taken(
-                    served, Path(folder) / f"{tmp_path.name}-{width}-{theme}.png", (width, 1700), theme, tmp_path
-                )
+        app.state.recommender.sample = newest(last, NAMES, at=time.time())
+        found, trouble = served.seen(tmp_path, PHONE, *steps, WIDTH)
     assert trouble == []
     *said, width = found
     assert width[0] == width[1]
     return said
 
 
-SENTENCES = [TEXT.format(f"#{name}-of") for name in ("reward", "explored", "trends", "learner")]
 MISSING = "(d) => [d.querySelector('#missing').hidden, d.querySelector('#missing').textContent]"
 
 
 @marked
 def test_a_shop_in_which_all_earned_nothing_claims_no_certainty(tmp_path):
     rows = visits([0.0] * 60, sample=0, propensity=1 / 65)  # without a best guess: all products are alike
-    chart = TEXT.format("#exploration svg")
-    earned, shown, _, learner, chart, missing = told(tmp_path, rows, *SENTENCES, chart, MISSING)
-    assert re.search(r"^The \d+ visits since .* earned 0.00 each, 0.040 less than “my old list”\. ", earned)
-    assert earned.endswith(" All of them earned the same, so it is too early to tell how sure this is.")
-    assert shown == "Nothing is known yet, so products are shown at random."
-    assert "There is no best guess yet." in chart
-    assert learner.endswith(" s old and covers everything so far.")
+    earned, missing = told(tmp_path, rows, TEXT.format("#reward-of"), MISSING)
+    assert " earned 0.00 each, 0.040 less than “my old list”. " in earned
+    assert "95% sure" not in earned
     assert missing == [True, ""]
-
-
-@marked
-def test_a_shop_with_an_import_alone_says_so(tmp_path):
-    charts = [TEXT.format(f"#{name} svg") for name in ("rewards", "exploration")]
-    found = told(tmp_path, visits([0.0, 1.0] * 200), *SENTENCES, *charts, TEXT.format("#visits"))
-    earned, shown, _, _, rewards, exploration, ended = found
-    assert earned == "All 400 visits so far were imported, not served; a visit earned 0.500."
-    assert shown == "No product has been shown since the import."
-    assert "serving began" not in rewards
-    assert "All visits were imported, not served." in exploration
-    assert ended.startswith("400 visits ended, 400 of them imported; ")
-
-
-@marked
-def test_a_learner_that_is_too_slow_is_called_so(tmp_path):
-    rows = visits([0.0, 1.0, 1.0] * 40, sample=0, propensity=1.0, explored=False)
-    state = "(d) => [d.querySelector('#learner').textContent, d.querySelector('#learner').className]"
-    _, shown, _, learner, slow = told(tmp_path, rows, *SENTENCES, state, behind=1e4, size=WINDOW)
-    assert slow == ["too slow", "bad"]
-    assert learner.startswith("The learner works, but visits come faster than it learns from them; ")
-    assert re.fullmatch(r"Of \d+ products shown lately, none was shown to learn\.", shown)
 
 
 @marked
@@ -495,7 +448,6 @@ def test_the_owner_is_told_of_products_without_an_answer(tmp_path):
         int, re.match(r"(\d+) of (\d+) products shown lately have no answer, and ", words).groups()
     )
     assert number == pytest.approx(2 / 3 * shown, abs=2)
-    assert words.endswith("send a reward of 0 for them, or set reward.unanswered.")
     assert value > 10  # the number beside the line, on a phone too
 
 
@@ -503,25 +455,13 @@ def test_the_owner_is_told_of_products_without_an_answer(tmp_path):
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("size", [(390, 3000), (1280, 1700)], ids=["phone", "window"])
 def test_it_has_a_picture_in_both_widths_and_themes(owned, tmp_path, size, theme):
-    """The pictures are for people to look at: RLSVI_PICTURES names a folder to keep them in."""
-    folder = Path(os.environ.get("RLSVI_PICTURES", tmp_path))
-    picture = taken(owned, folder / f"shop-{size[0]}-{theme}.png", size, theme, tmp_path)
+    picture = tmp_path / "page.png"
+    address = f"{owned.address}/frame?width={size[0]}&height={size[1]}"
+    owned.app.state.steps = ""
+    flags = [f"--window-size={max(500, size[0] + 20)},{size[1] + 20}", "--hide-scrollbars"]
+    flags += [f"--screenshot={picture}", f"--blink-settings=preferredColorScheme={0 if theme == 'dark' else 1}"]
+    command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={tmp_path}", address]
+    subprocess.run(command, capture_output=True, timeout=300, check=True)
     pixels = image.imread(picture)[40 : size[1] - 40, 20 : size[0] - 10, :3]
     assert (np.median(pixels) < 0.2) == (theme == "dark")
     assert np.ptp(pixels[size[1] // 4 :], axis=(0, 2)).max() > 0.5  # something is drawn below the sentences
-
-
-def taken(served, picture, size, theme, profile):
-    """Take a picture of the page, and return its path."""
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    served.app.state.steps = ""
-    address = f"{served.address}/frame?width={size[0]}&height={size[1]}"
-    flags = [
-        f"--window-size={max(500, size[0] + 20)},{size[1] + 20}",
-        f"--screenshot={picture}",
-        "--hide-scrollbars",
-    ]
-    flags += [f"--blink-settings=preferredColorScheme={0 if theme == 'dark' else 1}"]
-    command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={profile}", address]
-    subprocess.run(command, capture_output=True, timeout=300, check=True)
-    return picture

@@ -163,20 +163,6 @@ def test_numbers_are_those_of_all_events(events, monkeypatch, step):
     check(again, events.since(0, 10**6))
 
 
-def test_buckets_stay_few(events, monkeypatch):
-    monkeypatch.setattr(page_statistics, "MOST_BUCKETS", 4)
-    written(events, [Event("added", "", product) for product in PRODUCTS])
-    written(events, day(0, 300))
-    page = statistics(events)
-    found = page.current()
-    assert 2 <= len(found["points"]) <= 4
-    assert (
-        sum(point["number"] for point in found["points"])
-        == found["visits"]
-        == len(twin(events.since(0, 10**6), SLOTS)[0])
-    )
-
-
 def test_an_empty_shop(events):
     found = statistics(events).current()
     nothing = {"number": 0, "mean": None, "low": None, "high": None, "from": None, "gain": None}
@@ -230,20 +216,6 @@ def test_one_visit(events):
     ]
     assert found["references"] == [{"name": "uniform", "value": 2.5}]
     assert found["liked_above"] == 0.5
-
-
-def test_a_visit_that_saw_all_products_has_ended(events):
-    written(events, [Event("added", "", product) for product in ("tea", "mate")])
-    shown = [
-        Event("recommended", "ann", product, i, explored=False, sample=0)
-        for i, product in enumerate(["tea", "mate"])
-    ]
-    written(events, [*shown, *(Event("answered", "ann", product, reward=2.0) for product in ("tea", "mate"))])
-    page = statistics(events)
-    assert page.current()["lately"]["mean"] == 4.0
-    assert page.current()["latest"][0]["ended"]
-    written(events, [Event("closed", "ann")])
-    assert page.current()["visits"] == 1
 
 
 @pytest.mark.parametrize("step", [20_000, 1], ids=["in one step", "in many"])

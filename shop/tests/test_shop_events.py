@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import sqlalchemy as sa
 from rlsvi_shop.events import VERSION, Event, Events, StoreError
 from rlsvi_shop.settings import database_url
 
+OF_LEARNER = ("failures", "failure", "written_at")  # columns
 WRITERS = Path(__file__).with_name("event_writers.py")
 SHOWN = Event("recommended", "v", "p", 0, None, 0.25, True, 7, {"age": 3.5, "word": "ä\x00"}, 5.0)
 
@@ -68,16 +70,6 @@ def test_the_numbers_of_numpy_are_numbers(events):
     (found,) = events.since(0, 1)
     assert found == SHOWN._replace(id=found.id)
     assert [type(x) for x in found[3:8]] == [int, type(None), float, bool, int]
-
-
-def test_a_new_table_is_empty(events):
-    assert events.last() == 0
-    assert events.since(0, 10) == []
-    assert events.catalogue() == {}
-    with events.writing() as writer:
-        assert writer.last() == 0
-        assert writer.append([]) == []
-        assert writer.visits([]) == {}
 
 
 def test_an_event_without_a_time_happens_now(events):
@@ -141,13 +133,19 @@ def test_a_catalogue_that_is_rolled_back_is_not_remembered(events):
     assert list(events.catalogue()) == ["b"]
 
 
-def test_a_table_without_the_column_among_gets_it(tmp_path):
+def test_tables_of_an_earlier_version_get_the_new_columns(tmp_path):
     url = f"sqlite:///{tmp_path}/shop.db"
     with Events(url) as events:
-        events._rows("ALTER TABLE events DROP COLUMN among", {})
-    with Events(url) as events, events.writing() as writer:
-        writer.append([Event("recommended", "v", "a", 0, among=["a", "ä"])])
-        assert writer.visits(["v"])["v"][0].among == ["a", "ä"]
+        shop = events.shop
+        for column in ("events DROP COLUMN among", *(f"shop_identity DROP COLUMN {name}" for name in OF_LEARNER)):
+            events._rows(f"ALTER TABLE {column}", {})
+    with Events(url) as events:
+        assert (events.shop, events.learner_state()) == (shop, (None, 0, ""))
+        events.note_failure("OSError")
+        assert events.learner_state() == (None, 1, "OSError")
+        with events.writing() as writer:
+            writer.append([Event("recommended", "v", "a", 0, among=["a", "ä"])])
+            assert writer.visits(["v"])["v"][0].among == ["a", "ä"]
 
 
 def test_a_database_has_a_name_of_its_own(events, url, tmp_path):
@@ -233,18 +231,14 @@ def test_an_error_rolls_back(events, error):
     assert len(events.since(0, 9)) == 2
 
 
-def test_an_error_of_the_database_ends_the_transaction_also_if_it_is_caught(events):
-    append = [Event("closed", "v"), Event("closed", "w"), Event("closed", "w")]
+@pytest.mark.parametrize("more", [[], [Event("closed", "x")]], ids=["nothing more", "more"])
+def test_an_error_of_the_database_ends_the_transaction_also_if_it_is_caught(events, more):
     with pytest.raises(StoreError, match="a statement of this transaction has failed"):  # noqa: PT012, SIM117
         with events.writing() as writer:
             with pytest.raises(Exception, match=r"(?i)unique"):
-                writer.append(append)
-    assert events.last() == 0
-    with pytest.raises(StoreError, match="a statement of this transaction has failed"):  # noqa: PT012, SIM117
-        with events.writing() as writer:
-            with pytest.raises(Exception, match=r"(?i)unique"):
-                writer.append(append)
-            writer.append([Event("closed", "x")])
+                writer.append([Event("closed", "v"), Event("closed", "w"), Event("closed", "w")])
+            if more:
+                writer.append(more)
     assert events.last() == 0
 
 
@@ -260,24 +254,16 @@ def test_a_transaction_sees_what_it_wrote_and_others_do_not(events):
 
 
 def test_threads_write_in_turn(events):
-    errors = []
 
-    def write(name):
-        try:
-            for _ in range(20):
-                with events.writing() as writer:
-                    many = len(writer.visits(["shared"])["shared"])
-                    writer.append([Event("recommended", "shared", str(many))])
-                events.last()
-        except Exception as error:
-            errors.append(error)
+    def write(_):
+        for _ in range(20):
+            with events.writing() as writer:
+                many = len(writer.visits(["shared"])["shared"])
+                writer.append([Event("recommended", "shared", str(many))])
+            events.last()
 
-    threads = [threading.Thread(target=write, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
     assert [event.product for event in events.since(0, 99)] == [str(i) for i in range(80)]
 
 
@@ -394,15 +380,9 @@ def test_tables_that_were_removed(events, engine):
 
 
 def test_many_open_a_new_database_at_once(url):
-    found = []
-
-    def open_it():
+    def last(_):
         with Events(url) as events:
-            found.append(events.last())
+            return events.last()
 
-    threads = [threading.Thread(target=open_it) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [0] * 4
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(last, range(4))) == [0] * 4

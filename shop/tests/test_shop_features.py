@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlsvi_shop.features import Encoder
@@ -94,6 +94,7 @@ VALUES = {
 }
 
 
+@settings(max_examples=40)
 @given(st.fixed_dictionaries({}, optional=VALUES))
 def test_what_is_stored_encodes_as_what_was_given(context):
     if isinstance(context.get("age"), int) and abs(context["age"]) > 10**300:

@@ -422,17 +422,6 @@ def known(learner):
     )
 
 
-def test_a_snapshot_that_cannot_be_written_is_tried_again(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(follower, "SNAPSHOT", -1.0)
-    full = OSError(28, "No space left on device")
-    monkeypatch.setattr("rlsvi_shop.follower.save_learner", lambda *_: (_ for _ in ()).throw(full))
-    where, stop = settings(tmp_path), Waits(3)
-    follower.learn(where, stop)
-    assert all(seconds >= pause for seconds, pause in zip(stop.seconds, (1.0, 2.0, 4.0), strict=True))
-    assert where.file("draws").exists()
-    assert caplog.messages[-1] == "snapshot not written"
-
-
 def test_an_error_that_ends_a_process_and_warnings_are_lines_of_json(capsys, monkeypatch):
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     root = logging.getLogger()
@@ -573,19 +562,6 @@ def test_a_learner_that_cannot_even_start_is_told(tmp_path, monkeypatch):
             with server.events.learner_lock(), pytest.raises(StoreError, match="another learner already works"):
                 follower.learn(where, threading.Event())
         assert server.events.learner_state()[1] == 3
-
-
-def test_a_database_of_an_earlier_version_gets_the_new_columns(tmp_path):
-    where = settings(tmp_path)
-    with Events(where.database) as events:
-        shop = events.shop
-    with contextlib.closing(sqlite3.connect(tmp_path / "shop.db")) as old:
-        for name in ("failures", "failure", "written_at"):
-            old.execute(f"ALTER TABLE shop_identity DROP COLUMN {name}")
-    with Events(where.database) as events:
-        assert (events.shop, events.learner_state()) == (shop, (None, 0, ""))
-        events.note_failure("OSError")
-        assert events.learner_state() == (None, 1, "OSError")
 
 
 # ---- the clock moves ----------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ CALLS = {
 FUZZ = Fuzz(
     CALLS,
     ("rlsvi_shop",),
-    {"shop": (30, r"")},
+    {"shop": (100, r"")},
     internal={"newest_draws", "put_draws", "product_id", "file", "note_failure"},
 )
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -109,4 +109,4 @@ def test_wrong_arguments_are_named(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_thousands_of_wrong_arguments_are_named(tmp_path, monkeypatch):
     own_folder(tmp_path, monkeypatch)
-    FUZZ.check("shop", times=20)
+    FUZZ.check("shop", times=6)

@@ -188,6 +188,7 @@ def test_a_slot_without_an_answer_counts_for_the_weights():
     assert steps.reward.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_estimates_agree_with_what_the_samples_earn():
     taste, rng = draw_taste(4, seed=3), np.random.default_rng(0)
     settings = ShopSettings(slots=2, learning={"history": 4, "draws": 5, "exploration": 1.0})

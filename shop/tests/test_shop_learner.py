@@ -7,7 +7,7 @@ import shop_model_twin as twin
 from rlsvi.core.archive import ArchiveError
 from rlsvi_shop.events import Event
 from rlsvi_shop.model import learner as model
-from rlsvi_shop.model.draws import choose, draw_of, read_draws, write_draws
+from rlsvi_shop.model.draws import choose, read_draws, write_draws
 from rlsvi_shop.model.learner import ShopLearner
 from rlsvi_shop.model.snapshots import load_learner, save_learner
 from rlsvi_shop.settings import ShopSettings
@@ -385,6 +385,7 @@ def samples_with(products, reward):
     return learner.refresh().weight[1:, 0, 9].std()
 
 
+@pytest.mark.slow
 def test_what_many_products_cannot_teach_in_time_is_not_explored():
     def half(rng):
         return float(rng.random() < 0.5)
@@ -428,21 +429,3 @@ def test_one_refund_or_a_large_order_does_not_decide_how_much_can_be_earned(unit
         log.append(visit, str(k))
     statistics.sum_up(log.arrays())
     assert statistics.unearned == pytest.approx(0.3, abs=5 * (0.21 / 450) ** 0.5)
-
-
-def test_it_learns_which_products_are_liked():
-    learner, rng = ShopLearner(settings(features=False)), np.random.default_rng(0)
-    tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
-    draws, likes = learner.refresh(), []
-    for i in range(150):
-        allowed = np.ones(N, np.bool_)
-        for slot in range(J):
-            a = choose(draws, draw_of(f"v{i}", draws, 0), [], [], [], allowed).product
-            allowed[a] = False
-            likes.append(float(rng.random() < (a + 1) / (N + 1)))
-            tell(learner, Event("recommended", visit=f"v{i}", product=f"p{a}", slot=slot))
-            tell(learner, Event("answered", visit=f"v{i}", product=f"p{a}", reward=likes[-1]))
-        if learner.due:
-            draws = learner.refresh()
-    assert np.mean(likes[-150:]) > 0.62  # 0.5 at random, 0.71 at best
-    assert draws.value.argsort()[-2:].tolist() == [4, 5]

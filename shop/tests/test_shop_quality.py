@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 from benchmarks.shop_quality import __main__ as command
 from benchmarks.shop_quality import logged_policies, open_bandit, open_visits, results, summary
-from benchmarks.shop_quality.knowing import BestMean, Myopic, Optimal, Uniform, solved
+from benchmarks.shop_quality.knowing import Myopic, Optimal, Uniform, solved
 from benchmarks.shop_quality.policies import NAMES, POLICIES, installed, takes_part
 from benchmarks.shop_quality.visits import play
-from benchmarks.shop_quality.worlds import KINDS, OTHERS, WORLDS, Shop, World, waves
+from benchmarks.shop_quality.worlds import KINDS, OTHERS, WORLDS, Shop, World
 
-from rlsvi.mdp.recommendation import recommendation
+from rlsvi.mdp.recommendation import histories, recommendation
 from rlsvi.mdp.solve import backward_induction
 from rlsvi.offline.value import WEIGHTED
 
@@ -22,16 +22,9 @@ def test_the_optimal_policy_is_that_of_dynamic_programming():
     shop = Shop(World("plain", 6, 3, 20), 4)
     exact = backward_induction(recommendation(6, 3, gamma=shop.gamma))
     Q = solved(shop, 0, np.ones(6, dtype=bool))
-    number = np.count_nonzero(shop_histories(6, 3), axis=1)
+    number = np.count_nonzero(histories(6, 3), axis=1)
     for h in range(3):
         np.testing.assert_allclose(Q[number == h], exact.Q[h, :-1][number == h])
-
-
-def shop_histories(products, slots):
-    """All histories of a small shop, in the order of their numbers."""
-    from rlsvi.mdp.recommendation import histories
-
-    return histories(products, slots)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -41,26 +34,6 @@ def test_knowing_more_earns_more_with_the_same_customers(kind):
     assert uniform.mean() < myopic.mean() <= optimal.mean() + 0.05
     assert np.array_equal(optimal, play(shop, Optimal(shop)))
     assert (optimal <= 4 * shop.price.max()).all()
-
-
-def test_clicks_are_rare_and_tastes_drift_to_others():
-    rare = Shop(WORLDS["rare-clicks-100"], 100)
-    assert 0.01 < np.median(rare.chances(0, np.zeros(100))) < 0.04
-    drift = Shop(WORLDS["drift-50"], 100)
-    first, middle, last = (drift.taste(i) for i in (0, 500, 1000))
-    assert np.array_equal(first, drift.gamma)
-    assert abs(np.corrcoef(first.ravel(), last.ravel())[0, 1]) < 0.1
-    for taste in (first, middle, last):
-        assert taste.std() == pytest.approx(2.0, rel=0.1)
-
-
-def test_the_best_mean_reward_is_shown():
-    shop = Shop(World("revenue", 6, 2, 10), 0)
-    policy, visit = BestMean(shop), SimpleNamespace(shown=[4, 1], rewards=[3.0, 0.0], allowed=np.ones(6, bool))
-    policy.learn([visit])
-    assert policy.choose([visit]) == [4]
-    visit.allowed[4] = False
-    assert policy.choose([visit])[0] in (0, 2, 3, 5)  # of which the mean of all is expected, more than of 1
 
 
 def test_an_answer_is_decided_by_the_customer_and_the_product():
@@ -87,13 +60,6 @@ def test_an_answer_is_decided_by_the_customer_and_the_product():
             liked = shop.opinions(visit.customer)[a] < 1 / (1 + np.exp(-shop.gamma[a] @ x))
             assert reward == float(liked)
             x[a] = 1 if liked else -1
-
-
-def test_waves_hold_every_customer_once_and_one_ends_in_the_middle():
-    found = list(waves(1501))
-    assert [i for wave in found for i in wave] == list(range(1501))
-    assert 750 in {wave[0] for wave in found}
-    assert len(found[0]) == 10 < len(found[-2])
 
 
 def test_products_are_added_midway_and_cannot_be_shown_before():
@@ -157,6 +123,7 @@ def test_customers_who_come_one_by_one_are_all_served():
     assert len({each.tobytes() for each in earned.values()}) == 3
 
 
+@pytest.mark.slow
 def test_only_what_is_missing_is_measured_and_tables_compare_the_same_seeds(tmp_path, monkeypatch):
     asked = ["--quick", "--worlds", "plain-10", "--policies", "uniform", "myopic", "--out", str(tmp_path)]
     command.main([*asked, "--seeds", "2"])
@@ -190,12 +157,6 @@ def test_differences_are_those_of_seeds_that_both_have():
     assert "+0.13 (" in text
     assert NAMES["vw"] in text
     assert not takes_part("optimal", WORLDS["plain-50"])
-
-
-def test_without_rivals_it_says_what_to_install(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command, "installed", lambda name: False)
-    command.main(["--quick", "--worlds", "plain-10", "--policies", "vw", "--out", str(tmp_path)])
-    assert "pip install vowpalwabbit" in capsys.readouterr().err
 
 
 @pytest.fixture

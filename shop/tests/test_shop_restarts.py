@@ -76,11 +76,6 @@ class RestartedShop:
         return [part.tobytes() for part in self.shop.sample.draws]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
-def url(request):
-    return None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-
-
 @pytest.mark.parametrize("file", ["kept", "removed", "older"])
 @pytest.mark.parametrize("ended", [0, 1, 2, 64])
 def test_a_shop_that_is_restarted_learns_on(tmp_path, url, ended, file, quick_disk):

@@ -15,6 +15,7 @@ from postgres_server import LocalServer, binaries
 
 from rlsvi_shop.events import CATALOGUE, Event, Events, InDoubt, StoreError, _select_visits
 
+slow = pytest.mark.slow
 MANY_EVENTS = [Event("recommended", f"v{i}", "p" * 200) for i in range(2000)]
 
 
@@ -125,7 +126,9 @@ def others():
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("what", ["folder", "file", "hidden", "nothing"])
+@pytest.mark.parametrize(
+    "what", ["folder", *(pytest.param(it, marks=slow) for it in ("file", "hidden", "nothing"))]
+)
 def test_a_read_only_folder_or_file(others, what, tmp_path):
     url = f"sqlite:///{others}/shop.db"
     Events(url).close()
@@ -295,13 +298,6 @@ def test_a_transaction_that_the_server_has_given_up(postgres_url):
             with pytest.raises(Exception, match="division by zero"):
                 writer._cursor.execute("SELECT 1 / 0")
         assert events.last() == 0
-
-
-def test_a_learner_without_a_server(own_server):
-    with Events(own_server.new_url()) as events:
-        own_server.stop()
-        with pytest.raises(StoreError, match=r"could not lock: .* check that it runs"), events.learner_lock():
-            pass
 
 
 def test_a_writer_that_keeps_its_turn_too_long(postgres_url, monkeypatch):

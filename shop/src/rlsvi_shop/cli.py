@@ -210,8 +210,6 @@ def shop_settings(file: Path) -> "ShopSettings":
     from rlsvi_shop.settings import ShopSettings
 
     if not file.exists():
-        remedy = file_instead(
-            file, "name the settings of a shop, as rlsvi simulate-shop shop.toml --new writes them"
-        )
-        raise FileNotFoundError(f"there is no file {file}: {remedy}")
+        otherwise = "name the settings of a shop, as rlsvi simulate-shop shop.toml --new writes them"
+        raise FileNotFoundError(f"there is no file {file}: {file_instead(file, otherwise)}")
     return ShopSettings.from_toml(file)

@@ -134,8 +134,9 @@ def row_of(event: Event) -> dict[str, Any]:
         try:
             row[name] = column.convert(value)
         except (TypeError, ValueError, RecursionError) as error:
-            wanted = f"{name} of an event must be what JSON can hold"
-            raise ValueError(f"{wanted}, got {shown(value)}: {error}") from None
+            raise ValueError(
+                f"{name} of an event must be what JSON can hold, got {shown(value)}: {error}"
+            ) from None
     kind, reward = event.kind, event.reward
     if bool(event.visit) is (kind in ("added", "removed")) or bool(event.product) is (kind == "closed"):
         raise ValueError(f"{event!r:.300} must name a visit, a product or both, as its kind has them")
@@ -485,8 +486,9 @@ class PostgresServer:
                 connect_args={**alive, "options": options},
             )
         except ModuleNotFoundError:
-            needs = 'PostgreSQL needs psycopg: pip install . "./shop[postgres]" in a clone of rlsvi'
-            raise StoreError(needs) from None
+            raise StoreError(
+                'PostgreSQL needs psycopg: pip install . "./shop[postgres]" in a clone of rlsvi'
+            ) from None
 
     @staticmethod
     @cache

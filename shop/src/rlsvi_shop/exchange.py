@@ -272,8 +272,11 @@ def _pieces_of_table(table: TableReader, settings: ShopSettings) -> Iterator[lis
             if event.id <= last:
                 table.add_error(row, f"column 'id': numbers must increase, got {event.id} after {last}")
             if event.correction and event.correction != before:
-                wrong = f"must be {before}, the number of earlier answers to this, got {event.correction}"
-                table.add_error(row, f"column 'correction': {wrong}")
+                table.add_error(
+                    row,
+                    f"column 'correction': must be {before}, the number of earlier answers to this, "
+                    f"got {event.correction}",
+                )
             elif event.visit and before > event.correction:
                 table.add_error(row, f"{event.kind!r} of this visit and product is there twice")
             last = event.id
@@ -347,8 +350,9 @@ def _events_of_visit(table: TableReader, clicks: list[dict[str, Any]], slots: in
     for slot, click in enumerate(clicks):
         row, product, at = click["row"], click["product"], click["at"] or 0.0
         if click["slot"] not in (None, slot):
-            wrong = f"visit {name!r} must have slots 0, 1, .. once each, got {click['slot']}"
-            table.add_error(row, f"column 'slot': {wrong}")
+            table.add_error(
+                row, f"column 'slot': visit {name!r} must have slots 0, 1, .. once each, got {click['slot']}"
+            )
         if slot >= slots:
             table.add_error(row, f"visit {name!r} has more than the {slots} slots of the settings")
         if product in products:

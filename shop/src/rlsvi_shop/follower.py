@@ -121,8 +121,10 @@ class Follower:
         self.catch_up()
         if self.due:
             behind = self.publish()
-            spent = round(time.monotonic() - begun, 3)
-            log.info("refreshed", extra={"last": self.last, "seconds": spent, "behind": behind})
+            log.info(
+                "refreshed",
+                extra={"last": self.last, "seconds": round(time.monotonic() - begun, 3), "behind": behind},
+            )
             if is_behind(behind, self.settings):
                 log.warning("learning falls behind", extra={"seconds": behind})
         self.save(after=SNAPSHOT)
@@ -266,8 +268,9 @@ class Follower:
         for start in range(0, len(names), CLOSED):
             with self.events.writing() as transaction:
                 found = transaction.visits(names[start : start + CLOSED])
-                idle = [name for name, events in found.items() if _idle(events, limit)]
-                transaction.append([Event("closed", visit=name) for name in idle])
+                transaction.append(
+                    [Event("closed", visit=name) for name, events in found.items() if _idle(events, limit)]
+                )
 
     def save(self, after: float = 0.0) -> None:
         """Write a snapshot of the learner, so that its next start is quick, unless it is to be restored itself.

@@ -315,26 +315,29 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
     total = each.sum(axis=0)
     effective = float(total[-1] ** 2 / np.square(each[:, -1]).sum()) if total[-1] > 0 else 0.0
     if steps.approximate:
-        why = (
+        return SampleValue(
+            {},
+            effective,
             "its later slots were filled by samples of this service, whose propensities are exact in the first "
             "slot of a visit alone. Run a trial instead: let your old rule serve some of the visits, "
-            "chosen at random, and compare the mean reward of a visit with each"
+            "chosen at random, and compare the mean reward of a visit with each",
         )
-        return SampleValue({}, effective, why)
     if effective < LEAST_VISITS:
-        why = (
+        return SampleValue(
+            {},
+            effective,
             f"visits in which it would have shown the same products count as {effective:.1f} visits, and "
-            f"{LEAST_VISITS} are needed: log more visits, or with policies that are closer to the recommender"
+            f"{LEAST_VISITS} are needed: log more visits, or with policies that are closer to the recommender",
         )
-        return SampleValue({}, effective, why)
     mean, error = each.mean(axis=0), each.std(axis=0) / math.sqrt(steps.visits)
     if (wrong := np.abs(mean - 1) > np.minimum(DEVIATION[0], DEVIATION[1] * error) + 1e-6).any():
         slot = int(np.argmax(wrong))
-        why = (
+        return SampleValue(
+            {},
+            effective,
             f"the weights of slot {slot} have the mean {mean[slot]:.2f}, and should have 1: the recommender shows "
-            f"products that the log could not have shown, or propensities are wrong: {HINT}"
+            f"products that the log could not have shown, or propensities are wrong: {HINT}",
         )
-        return SampleValue({}, effective, why)
     following = np.roll(steps.chosen_value, -1, axis=0)
     following[steps.start[1:] - 1] = 0.0
     wrong_by = steps.reward[:, None] + following - steps.shown_value[:, None]
@@ -342,11 +345,12 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
     first = steps.chosen_value[steps.start[:-1]].mean(axis=1)
     plain, spread_over = _estimate(each, each * by_step(row, steps.reward), np.zeros(steps.visits), level)
     if spread_over < LEAST_REWARDS:
-        why = (
+        return SampleValue(
+            {},
+            effective,
             f"its estimate rests on the rewards of {spread_over:.1f} visits, and {LEAST_REWARDS} are needed: log "
-            "more visits, since rewards are rare"
+            "more visits, since rewards are rare",
         )
-        return SampleValue({}, effective, why)
     robust, _ = _estimate(each, terms, first, level)
     return SampleValue({WEIGHTED: plain, ROBUST: robust}, effective, "")
 

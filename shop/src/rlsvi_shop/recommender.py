@@ -281,8 +281,8 @@ class Recommender:
     @property
     def products(self) -> list[Id]:
         """The products that are offered, in the order in which they were added."""
-        current = self.events.catalogue().items()
-        return [self.product_id(product) for product, event in current if event.kind == "added"]
+        catalogue = self.events.catalogue()
+        return [self.product_id(name) for name, event in catalogue.items() if event.kind == "added"]
 
     def add(self, product: Id, features: Mapping[str, Any] | None = None) -> None:
         """Offer a product from now on, with features by the names of the settings, or change its features.
@@ -339,8 +339,15 @@ class Recommender:
         found, sample = [], self.sample
         for name, event in self.events.catalogue().items():
             value, spread = (None, None) if sample is None else sample.value_of(name)
-            known = {"product": self.product_id(name), "features": event.features or {}}
-            found.append({**known, "offered": event.kind == "added", "value": value, "spread": spread})
+            found.append(
+                {
+                    "product": self.product_id(name),
+                    "features": event.features or {},
+                    "offered": event.kind == "added",
+                    "value": value,
+                    "spread": spread,
+                }
+            )
         return found
 
     def product_id(self, name: str) -> Id:
@@ -522,8 +529,7 @@ def _recommend(
         place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed, order)
         allowed[place] = False
         event = Event("recommended", name, sample.names[place], slot, propensity=propensity, explored=explored)
-        features = stored if slot == 0 else None
-        events.append(event._replace(sample=sample.last, features=features, among=among))
+        events.append(event._replace(sample=sample.last, features=None if slot else stored, among=among))
     return first, [event.product for event in events], events
 
 
@@ -563,8 +569,7 @@ def _feedback(asked: Feedback, visit: Visit, settings: ShopSettings) -> list[Eve
             raise NotFound(f"product {product!r} of visit {name!r} has no reward to correct: leave out correct")
         if visit.rewards.get(product) == reward:
             return []
-        number = visit.corrections[product] + 1
-        return [Event("answered", visit=name, product=product, reward=reward, correction=number)]
+        return [Event("answered", name, product, reward=reward, correction=visit.corrections[product] + 1)]
     if stored is not None:
         if stored == reward:
             return []

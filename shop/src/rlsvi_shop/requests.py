@@ -151,8 +151,9 @@ def text_of(what: str, name: Any, ids: Ids) -> str:
     if not 0 < len(name) <= LONGEST_NAME:
         raise RequestError(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}")
     if not name.isprintable():
-        odd = "control characters, line breaks or special spaces"
-        raise RequestError(f"{what} must not have {odd}, got {shown(name)}")
+        raise RequestError(
+            f"{what} must not have control characters, line breaks or special spaces, got {shown(name)}"
+        )
     return str(name)
 
 
@@ -169,8 +170,9 @@ def name_of(text: str, ids: Ids, what: str | None = None) -> str | int:
             return number
     if what is None:
         raise RequestError(f"the database has the name {shown(text)}, which is no integer: set ids = 'string'")
-    words = "must be an integer in plain digits, such as 10, since ids = 'integer'"
-    raise RequestError(f"{what} {words}, got {shown(text)}")
+    raise RequestError(
+        f"{what} must be an integer in plain digits, such as 10, since ids = 'integer', got {shown(text)}"
+    )
 
 
 def check_names(products: Iterable[str], ids: Ids) -> None:

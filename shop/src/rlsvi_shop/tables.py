@@ -47,8 +47,7 @@ def _read(source: Any) -> "pl.DataFrame":
         raise ValueError(f"source must be a polars frame, or a CSV or Parquet file, got {shown(source)}")
     path = Path(source)
     if not path.is_file():
-        remedy = file_instead(path, "name a CSV or Parquet file")
-        raise FileNotFoundError(f"there is no file {path}: {remedy}")
+        raise FileNotFoundError(f"there is no file {path}: {file_instead(path, 'name a CSV or Parquet file')}")
     try:
         if path.suffix == ".csv":
             _check_size(path, _lines(path))
@@ -130,9 +129,9 @@ class TableReader:
         names = [column for column in self.frame.columns if column not in others]
         for name in names:
             if name not in encoder.root:
-                near = hint(name, [*others, *encoder.root])
                 raise ValueError(
-                    f"column {name!r} is no feature of a {whose}: declare it in [{whose}], or drop it{near}"
+                    f"column {name!r} is no feature of a {whose}: declare it in [{whose}], or drop it"
+                    f"{hint(name, [*others, *encoder.root])}"
                 )
         columns = [self.column(name, partial(_feature, encoder, name), needed=False) for name in names]
         rows = zip(*columns, strict=True) if columns else [()] * self.frame.height

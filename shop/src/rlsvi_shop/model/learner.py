@@ -413,8 +413,7 @@ class Chains:
         self.taken = self.visits.count
 
     def _targets(self, products: ProductArrays, visits: VisitArrays, weight: Floats) -> Floats:
-        limits = self.statistics.sums[:2]
-        return targets_of(visits, weight, self.base, products.z, products.offered, *limits)
+        return targets_of(visits, weight, self.base, products.z, products.offered, *self.statistics.sums[:2])
 
     def _rights(self, products: ProductArrays, visits: VisitArrays, targets: Floats) -> Floats:
         """Return the right-hand sides of the regressions of some chains: (chains, N, e)."""
@@ -463,7 +462,7 @@ class Chains:
         shared = np.zeros((0, 0))
         if self.sizes.product:
             shared = factor_shared(products.z, products.B, self.ridges.shared)
-        noise = self._noise(products, shared)
+        noise = self._noise(*self._deviations(products, shared))
         limit, before = (SETTLED * self.sigma) ** 2 * len(visits.x), None
         for _ in range(self.sizes.slots + 1):
             targets = self._targets(products, visits, self.weight)
@@ -474,21 +473,22 @@ class Chains:
             before = targets
         return shared
 
-    def _noise(self, products: ProductArrays, L_shared: Floats) -> Noise:
-        """Return new noise for all chains but the first, before L^-1.
+    def _deviations(self, products: ProductArrays, L_shared: Floats) -> tuple[Floats, Floats]:
+        """Return the deviations of the noise of own weights, (N, d), and of shared ones, (k,), before L^-1.
 
-        Its deviations are those of the posterior, times `exploration`, less what exploring can no longer gain.
+        They are those of the posterior, times `exploration`, less what exploring can no longer gain.
         """
-        N, S, scale = (
-            self.count,
-            self.learning.draws,
-            self.learning.exploration * self.sigma * self.statistics.unearned,
-        )
-        of_own, of_shared = learnable(products, L_shared, self.sizes, self.ridges.shared)
+        scale = self.learning.exploration * self.sigma * self.statistics.unearned
+        own, shared = learnable(products, L_shared, self.sizes, self.ridges.shared)
+        return scale * np.sqrt(own), scale * np.sqrt(shared)
+
+    def _noise(self, own_scale: Floats, shared_scale: Floats) -> Noise:
+        """Return new noise for all chains but the first; `benchmarks/shop_quality` tries others in its place."""
+        N, S = self.count, self.learning.draws
         rng = np.random.default_rng([self.learning.seed, self.refreshes])
         own, shared = np.zeros((N, S + 1, self.sizes.own)), np.zeros((S + 1, self.sizes.shared))
-        own[:, 1:] = (scale * np.sqrt(of_own))[:, None] * rng.standard_normal((N, S, self.sizes.own))
-        shared[1:] = scale * np.sqrt(of_shared) * rng.standard_normal((S, self.sizes.shared))
+        own[:, 1:] = own_scale[:, None] * rng.standard_normal((N, S, self.sizes.own))
+        shared[1:] = shared_scale * rng.standard_normal((S, self.sizes.shared))
         return Noise(own, shared)
 
     def _forget(self, products: ProductArrays, visits: VisitArrays, oldest: int) -> None:

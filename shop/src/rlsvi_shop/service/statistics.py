@@ -305,8 +305,14 @@ def _points(buckets: Iterable[Bucket], visits: int = 0) -> Iterator[dict[str, An
         found[-2:] = [found[-2].merged(found[-1])]
     for it in found:
         visits += it.visits
-        times = {"from": it.begin, "to": it.end}
-        yield {"visits": visits, "number": it.visits, **_interval(it), "explored": _explored(it), **times}
+        yield {
+            "visits": visits,
+            "number": it.visits,
+            **_interval(it),
+            "explored": _explored(it),
+            "from": it.begin,
+            "to": it.end,
+        }
 
 
 def _interval(it: Bucket) -> dict[str, float | None]:
