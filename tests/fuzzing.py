@@ -1,6 +1,6 @@
 """Every public function with one wrong argument: it works, or an error raised on purpose names the argument.
 
-Nonsense never works, and an agent that has refused a call is what it was before.
+Nonsense never works, and an object that has refused a call is what it was before.
 
 The calls are made from the signatures. Each public callable of a package has a valid call in a table, of which one
 argument after the other is replaced by each of `VALUES`. Agents have theirs from their cases (contract/cases.py).
@@ -11,6 +11,7 @@ import ast
 import contextlib
 import inspect
 import math
+import pickle
 import random
 import re
 import resource
@@ -31,7 +32,7 @@ import polars as pl
 
 import rlsvi
 from contract import environments as environments_
-from contract.state import difference, everything
+from contract.state import everything
 from rlsvi.agents.agent import Agent
 from rlsvi.bases import MeasuredBasis
 from rlsvi.core.archive import ArchiveError
@@ -348,13 +349,19 @@ OTHER_WORDS = {  # what an error may say instead of the name of the parameter
 }
 NONSENSE = ("object", "module", "nan")  # which every parameter refuses, but these: they are looked at by others
 TAKES = {"deep", "episode_start", "example", "folder", "given", "name", "options", "rho_is"}
-REFUSED = {  # by agents, besides
+REFUSED = {  # besides, by parameters of these names
     **dict.fromkeys(("lam", "sigma", "prior_weight", "diverged_above", "optimism"), ("0", "-1", "inf", "digits")),
     **dict.fromkeys(("horizon", "ensemble", "members", "memory", "planned"), ("0", "-1", "1.5", "digits", "True")),
     **dict.fromkeys(("regressions", "repeat", "update_every", "sweeps", "backups"), ("0", "-1", "1.5", "digits")),
-    **dict.fromkeys(("gamma", "alike", "trace", "nu", "delta", "tolerance"), ("-0.5", "1.5", "digits")),
+    **dict.fromkeys(("size", "states", "actions", "products", "slots"), ("0", "-1", "1.5", "digits")),
+    **dict.fromkeys(("blocks", "dim", "features", "seeds", "every", "degree"), ("0", "-1", "1.5", "digits")),
+    **dict.fromkeys(("gamma", "alike", "trace", "nu", "delta"), ("-0.5", "1.5", "digits")),
+    **dict.fromkeys(("length", "tolerance"), ("-0.5", "digits")),
     **dict.fromkeys(("explore", "form", "perturb", "noise", "bonus"), ("text", "2")),
     **dict.fromkeys(("prior", "bounds", "reward_range"), ("text", "wrong pair")),
+    **dict.fromkeys(("x", "target", "prior_mean", "P", "R", "start"), ("vector of nan", "inf", "text")),
+    **dict.fromkeys(("episodes", "steps", "block", "action"), ("-1", "1.5", "text", "list of nan")),
+    "seed": ("-1", "1.5", "text", "list of nan"),
 }
 PROC = Path("/proc/self/statm").exists()
 
@@ -446,6 +453,15 @@ def _wrong_with(error, public, parameter):
     return None if len(words) < 1000 else f"speaks at length, {len(words)} characters: {shown}"
 
 
+def _state_of(thing):
+    """All that an object is, to be compared; None if it cannot be told."""
+    if isinstance(thing, Agent):
+        return everything(thing, FOLDER)
+    with contextlib.suppress(Exception):
+        return pickle.dumps(thing)
+    return None
+
+
 class Fuzz:
     """The valid calls of a package, and the public callables of its modules.
 
@@ -476,12 +492,20 @@ class Fuzz:
         faults = [f"{one}: {said}" for one in tried if (said := self.fault(one))]
         assert not faults, f"{len(faults)} of {len(tried)}:\n" + "\n".join(faults[:50])
 
+    def check_nonsense(self):
+        """Every parameter refuses what no call takes."""
+        pairs = {pair: calls[0] for part in self.parts for pair, calls in self.pairs(part).items()}
+        values = {pair: (*NONSENSE, *REFUSED.get(pair[1], ())) for pair in pairs}
+        tried = [Try(call, pair[1], value) for pair, call in pairs.items() for value in values[pair]]
+        faults = [f"{one}: {said}" for one in tried if (said := self.fault(one))]
+        assert not faults, f"{len(faults)} of {len(tried)}:\n" + "\n".join(faults[:50])
+
     def fault(self, one):
         """What is wrong with how a call with a wrong argument ends, in words; None if nothing is."""
         call, public = self.calls[one.call], one.call.partition(" ")[0]
         arguments = call.arguments() | {one.parameter: VALUES[one.value]()}
-        agent = arguments.get("self") if isinstance(arguments.get("self"), Agent) else None
-        before = None if agent is None else everything(agent, FOLDER)
+        own = arguments.get("self")
+        before = _state_of(own)
         try:
             with _limited(), warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -490,13 +514,9 @@ class Fuzz:
             return None
         except (Exception, TooLong) as error:
             said = _wrong_with(error, public, one.parameter)
-            if said is None and before is not None:
-                after = difference(everything(agent, FOLDER), before)
-                said = after and f"it has changed the agent: {after:.200}"
-            return said or None
-        of_agents = " " in one.call and inspect.isclass(self.public[public])
+            return said or ("it has changed the object" if _state_of(own) != before else None)
         refused = one.value in NONSENSE and one.parameter not in TAKES
-        return "accepted" if refused or (of_agents and one.value in REFUSED.get(one.parameter, ())) else None
+        return "accepted" if refused or one.value in REFUSED.get(one.parameter, ()) else None
 
     def pairs(self, part):
         """The calls of each callable and parameter; all agents have the same methods, which count as one each."""

@@ -248,18 +248,6 @@ def test_the_fused_loop_does_not_go_on_where_an_environment_stands(tmp_path):
         assert_same(state_of(it), state_of(agent))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"gamma": 1.0}, r"gamma must lie in \[0, 1\), got 1"),
-        ({"noise": "none"}, 'noise must be "paper" or "whitened" or "independent", got'),
-    ],
-)
-def test_bad_arguments_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        ContinualRLSVI(**options)
-
-
 def test_misuse_is_refused():
     agent = ContinualRLSVI(seed=0)
     with pytest.raises(ValueError, match="reset=False needs"):

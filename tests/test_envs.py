@@ -91,11 +91,11 @@ def test_registering_twice_is_harmless_and_light():
 @pytest.mark.parametrize(
     "made",
     [
-        "import rlsvi; env = gym.make('rlsvi/DeepSea-v0', size=3)",
         "env = gym.make('rlsvi:rlsvi/DeepSea-v0', size=3)",
-        "import rlsvi; gym.register_envs(rlsvi); env = gym.make_vec('rlsvi/DeepSea-v0', num_envs=2, size=3)",
+        "import rlsvi; gym.register_envs(rlsvi); gym.make('rlsvi/DeepSea-v0', size=3)"
+        "; env = gym.make_vec('rlsvi/DeepSea-v0', num_envs=2, size=3)",
     ],
-    ids=["import", "module", "vector"],
+    ids=["module", "import"],
 )
 def test_gymnasium_makes_environments_as_its_documentation_says(made):
     code = f"import gymnasium as gym; {made}; env.reset(seed=0); print(env.spec.id)"
@@ -203,16 +203,6 @@ def test_no_mask_where_all_actions_are_legal():
 
 
 # ---- errors -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("action", [-1, 2, 0.0, None, "left", np.array([0])])
-def test_an_impossible_action_is_refused_and_changes_nothing(action):
-    env = RiverSwimEnv()
-    undisturbed = play(env, 9, [1] * 5)
-    env.reset(seed=9)
-    with pytest.raises(ValueError, match=r"action .* is not one of 0\.\.1"):
-        env.step(action)
-    assert [env.step(1)[:4] for _ in range(5)] == undisturbed[1:]
 
 
 def test_an_illegal_action_is_refused_and_changes_nothing():

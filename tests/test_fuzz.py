@@ -11,8 +11,6 @@ from contract.bases import ARGUMENTS, measured_bases
 from contract.cases import BY_NAME, CASES
 from fuzzing import (
     FOLDER,
-    NONSENSE,
-    REFUSED,
     Budget,
     Call,
     Fuzz,
@@ -261,11 +259,11 @@ FUZZ = Fuzz(
     CALLS | agent_calls(CASES) | _env_calls() | _basis_calls(),
     ("rlsvi", *(f"rlsvi.{it}" for it in ("bases", "envs", "mdp", "problems", "callbacks", "simulate"))),
     {
-        "agents": (100, r"rlsvi\.\w+ "),
-        "methods of agents": (100, r"rlsvi\.\w+\.\w+ "),
+        "agents": (60, r"rlsvi\.\w+ "),
+        "methods of agents": (60, r"rlsvi\.\w+\.\w+ "),
         "bases": (60, r"rlsvi\.bases\."),
-        "problems": (100, r"rlsvi\.(envs|mdp|problems|callbacks|simulate)\."),
-        "functions": (200, r"rlsvi\."),
+        "problems": (60, r"rlsvi\.(envs|mdp|problems|callbacks|simulate)\."),
+        "functions": (100, r"rlsvi\."),
     },
     never={  # they say so
         *("rlsvi.ContinualLSVI.fit", "rlsvi.ContinualRLSVI.fit", "rlsvi.ThompsonSampling.export"),
@@ -293,14 +291,13 @@ def test_thousands_of_wrong_arguments_are_named(part, tmp_path, monkeypatch):
     FUZZ.check(part, times=20)
 
 
-def test_no_agent_takes_nonsense(tmp_path, monkeypatch):
+def test_nonsense_is_refused_and_changes_nothing(tmp_path, monkeypatch):
     own_folder(tmp_path, monkeypatch)
-    for (_, parameter), (call, *_) in FUZZ.pairs("agents").items():
-        for value in {*NONSENSE, *REFUSED.get(parameter, ())}:
-            assert not FUZZ.fault(Try(call, parameter, value)), (call, parameter, value)
+    FUZZ.check_nonsense()
 
 
-RAW_ONCE = [  # each raised an error of Python or NumPy once
+RAW_ONCE = [  # each raised an error of Python or NumPy once, or changed the object
+    Try("rlsvi.envs.RiverSwimEnv.reset", "seed", "2^200"),
     Try("rlsvi.BoundedRLSVI.fit BoundedRLSVI-vector", "executor", "null byte"),
     Try("rlsvi.ContinualRLSVI.learn ContinualRLSVI-vector", "reset", "False"),
     Try("rlsvi.Posterior.variance", "block", "10^5000"),

@@ -451,52 +451,9 @@ def test_a_mask_that_changes_for_the_same_state_is_refused():
     assert_same(state_of(agent), good)
 
 
-def test_a_mask_that_allows_only_what_was_not_legal_before_is_refused_by_name():
-    agent, env = RLSVI(seed=0), Moody("number")
-    agent.learn(env, episodes=1)
-    env.episode = 1
-    with pytest.raises(ValueError, match="the action mask of state 2 in period 0 has changed"):
-        agent.learn(env, episodes=1)
-
-
 def test_stored_observations_may_have_other_masks_each_time():
     agent, env = RLSVI(basis=StateFeatures(features), seed=0), Moody()
     assert agent.learn(env, episodes=6).episodes == 6
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "message"),
-    [
-        ("number", {"observation": 7}, "observation must lie in 0..6"),
-        ("number", {"observation": -1}, "observation must lie in 0..6"),
-        ("number", {"observation": 1.5}, "observation must be a state number"),
-        ("number", {"observation": np.array([[1]])}, "observation must be a state number"),
-        ("vector", {"observation": np.array([np.nan, 0])}, "observation holds NaN"),
-        ("vector", {"observation": np.zeros(2), "state": 6}, "start a new episode"),
-    ],
-)
-@pytest.mark.parametrize("deterministic", [True, False])
-def test_bad_predictions_are_refused_and_change_nothing(kind, arguments, message, deterministic):
-    agent = taught(kind=kind)
-    before = state_of(agent)
-    with pytest.raises(ValueError, match=message):
-        agent.predict(**arguments, deterministic=deterministic)
-    assert_same(state_of(agent), before)
-
-
-@pytest.mark.parametrize(
-    "deterministic",
-    [
-        True,
-        False,
-    ],
-)
-def test_predicting_with_other_features_is_refused_and_changes_nothing(deterministic):
-    agent = taught()
-    before = state_of(agent)
-    with pytest.raises(ValueError, match="observation must be numbers of shape"):
-        agent.predict(np.zeros(3), deterministic=deterministic)
-    assert_same(state_of(agent), before)
 
 
 def test_masks_are_honoured_by_every_rule():

@@ -187,30 +187,6 @@ def test_dirichlet_seeds():
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: chain(1), "length"),
-        (lambda: deep_sea(0), "size"),
-        (lambda: deep_sea(2.5), "size"),
-        (lambda: deep_sea(3, move_cost=np.inf), "move_cost"),
-        (lambda: river_swim(1), "states"),
-        (lambda: river_swim(6, 0), "horizon"),
-        (lambda: dirichlet(0, 2, 2), "states"),
-        (lambda: dirichlet(2, 2, 1.5), "horizon"),
-        (lambda: dirichlet(3, 2, 2, alpha_P=[1, 1]), r"alpha_P must be a number or have shape \(3,\)"),
-        (lambda: dirichlet(3, 2, 2, alpha_R=-1), "alpha_R must be positive"),
-        (lambda: dirichlet(3, 2, 2, alpha_P=np.nan), "alpha_P must be (positive|finite)"),
-        (lambda: dirichlet(3, 2, 2, start=3), "start must be a state"),
-        (lambda: dirichlet(3, 2, 2, start=[0.5, 0.5, 0.5]), "start must be probabilities"),
-        (lambda: dirichlet(3, 2, 2, seed=-1), "seed"),
-    ],
-)
-def test_constructors_refuse(build, message):
-    with pytest.raises(ValueError, match=message):
-        build()
-
-
 # ---- Gymnasium's toy text ---------------------------------------------------------------------------------
 
 

@@ -393,18 +393,6 @@ def test_the_basis_refuses_what_is_no_history():
             features.at(0, wrong)
 
 
-def test_a_context_that_is_not_a_number_is_refused_and_changes_nothing():
-    env = RecommendationEnv(3, 2)
-    agent = ContextualBandit(basis=Recommendation(), seed=0).learn(env, episodes=3)
-    before = agent._learner.mind.factor.U.copy()
-    with pytest.raises(ValueError, match="NaN"):
-        agent.predict(np.array([0.0, np.nan, 0.0]))
-    with pytest.raises(ValueError, match="allows no action"):
-        agent.predict(np.zeros(3), action_mask=np.zeros(3))
-    assert np.array_equal(before, agent._learner.mind.factor.U)
-    assert agent.episodes == 3
-
-
 def test_a_bandit_without_a_basis_is_told_of_the_one_for_histories():
     agent = ContextualBandit(seed=0)
     with pytest.raises(ValueError, match=r"pass basis=rlsvi\.bases\.Recommendation\(\) for histories"):

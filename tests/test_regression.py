@@ -246,44 +246,10 @@ def test_add_keeps_what_a_large_total_would_swallow():
 # ---- bad input --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["lam", "sigma"])
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, -math.inf, True, np.True_, "1", None, 1j])
-def test_lam_and_sigma_must_be_positive_finite_numbers(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a positive, finite number"):
-        Posterior(1, 1, **{name: value})
-
-
-@pytest.mark.parametrize("value", [1, np.float32(0.5), np.int64(2)])
-def test_any_positive_number_will_do(value):
-    assert Posterior(1, 1, lam=value, sigma=value).ridge == float(value) ** 3
-
-
-@pytest.mark.parametrize(("blocks", "dim"), [(0, 1), (1, 0), (-1, 2)])
-def test_there_must_be_blocks_and_weights(blocks, dim):
-    with pytest.raises(ValueError, match="must be a whole number of at least 1"):
-        Posterior(blocks, dim)
-
-
-@pytest.mark.parametrize("value", [math.nan, np.array([[0.0, np.inf]])])
-def test_the_prior_mean_must_be_finite(value):
-    with pytest.raises(ValueError, match="prior_mean must be finite"):
-        Posterior(1, 2, prior_mean=value)
-
-
-def test_a_prior_mean_of_the_wrong_shape_is_named():
-    with pytest.raises(ValueError, match="prior_mean"):
-        Posterior(2, 3, prior_mean=np.zeros(4))
-
-
-@pytest.mark.parametrize(("lam", "sigma"), [(1.0, 1e200), (1e-300, 1e-100)])
+@pytest.mark.parametrize(("lam", "sigma"), [(1.0, 1e200), (1e-300, 1e-100), (1e300, 1e10)])
 def test_a_ridge_that_is_no_number_is_refused(lam, sigma):
     with pytest.raises(ValueError, match=r"lam|sigma"):
         Posterior(1, 1, lam, sigma)
-
-
-def test_a_ridge_that_is_infinite_is_refused():
-    with pytest.raises(ValueError, match=r"lam|sigma"):
-        Posterior(1, 1, 1e300, 1e10)
 
 
 @pytest.fixture
@@ -292,36 +258,11 @@ def posterior():
     return fitted(rng.standard_normal((9, 3)), np.arange(9) % 2, rng.standard_normal(9))
 
 
-@pytest.mark.parametrize(
-    ("block", "x", "target", "message"),
-    [
-        (2, np.ones(3), 1.0, r"block must be in 0\.\.1, got 2"),
-        (-1, np.ones(3), 1.0, "block must be a whole number of at least 0, got -1"),
-        (0, np.ones(2), 1.0, r"x must have shape \(3,\), got \(2,\)"),
-        (0, np.ones((1, 3)), 1.0, r"x must have shape \(3,\)"),
-        (0, np.array([1, np.nan, 0]), 1.0, "x must be finite"),
-        (1, np.array([1, 0, np.inf]), 1.0, "x must be finite"),
-        (0, np.ones(3), math.nan, "target must be finite"),
-        (1, np.ones(3), -math.inf, "target must be finite"),
-    ],
-)
-def test_a_bad_observation_is_named_and_changes_nothing(posterior, block, x, target, message):
-    before = snapshot(posterior)
-    with pytest.raises(ValueError, match=message):
-        posterior.observe(block, x, target)
-    assert unchanged(posterior, before)
-
-
 def test_the_callers_row_is_left_alone(posterior):
     x = np.array([1.0, 2.0, 3.0])
     posterior.observe(0, x, 1.0)
     posterior.variance(0, x)
     assert x.tolist() == [1.0, 2.0, 3.0]
-
-
-def test_features_that_overflow_are_an_error(posterior):
-    with pytest.raises(ValueError, match="x must be finite, got NaN, infinity or more than"):
-        posterior.observe(1, np.array([1.0, 1.0, 1e200]), 1.0)
 
 
 def test_features_that_overflow_change_nothing(posterior):
@@ -336,17 +277,6 @@ def test_a_factor_gone_bad_is_never_used(posterior):
     for use in (posterior.mean, posterior.sample, lambda: posterior.variance(0, np.ones(3))):
         with pytest.raises(FactorError, match="no longer finite"):
             use()
-
-
-def test_variance_refuses_features_that_are_not_finite(posterior):
-    with pytest.raises(ValueError, match="x must be finite"):
-        posterior.variance(0, np.array([1.0, np.nan, 0.0]))
-
-
-@pytest.mark.parametrize(("block", "length"), [(0, 2), (-1, 3)])
-def test_variance_refuses_a_wrong_block_or_shape(posterior, block, length):
-    with pytest.raises(ValueError, match=r"block|x must have shape"):
-        posterior.variance(block, np.ones(length))
 
 
 def test_prior_factor_is_a_root_of_the_ridge():

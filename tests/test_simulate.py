@@ -283,14 +283,6 @@ def test_an_optimal_policy_has_no_regret():
 # ---- bad input --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("episodes", [-1, 2.5, True, None])
-def test_bad_numbers_of_episodes(episodes):
-    agent = RLSVI(seed=0)
-    with pytest.raises(ValueError, match="episodes must be a whole number"):
-        simulate(agent, rlsvi.problems.chain(4), episodes)
-    assert agent.episodes == 0
-
-
 def test_another_problem_is_refused_and_nothing_is_lost():
     agent, twin = RLSVI(seed=0), RLSVI(seed=0)
     for one in (agent, twin):

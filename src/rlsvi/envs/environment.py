@@ -30,9 +30,10 @@ class Environment(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> Any:
         """Start an episode. A seed restarts the stream; without one it continues, or is seeded at random."""
-        super().reset(seed=None if seed is None else whole("seed", seed, 0))
+        seed = None if seed is None else whole("seed", seed, 0)
         if seed is not None and seed >= 2**64:
             raise ValueError(f"seed must be below 2**64, got {shown(seed)}")
+        super().reset(seed=seed)
         if seed is not None or not self._stream.any():
             word = int(self.np_random.integers(2**63)) if seed is None else seed
             reseed(self._stream, np.uint64(word))
