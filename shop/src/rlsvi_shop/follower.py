@@ -269,7 +269,9 @@ class Follower:
             with self.events.writing() as transaction:
                 found = transaction.visits(names[start : start + CLOSED])
                 transaction.append(
-                    [Event("closed", visit=name) for name, events in found.items() if _idle(events, limit)]
+                    Event("closed", visit=name)
+                    for name, events in found.items()
+                    if events and all(event.at < limit and event.kind != "closed" for event in events)
                 )
 
     def save(self, after: float = 0.0) -> None:
@@ -315,7 +317,3 @@ class Follower:
 def is_behind(seconds: float, settings: ShopSettings) -> bool:
     """Return whether samples that are so far behind come later than the settings promise, by a minute or more."""
     return seconds > settings.learning.refresh + LAG
-
-
-def _idle(events: list[Event], limit: float) -> bool:
-    return bool(events) and all(event.at < limit and event.kind != "closed" for event in events)

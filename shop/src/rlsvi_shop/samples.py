@@ -108,18 +108,6 @@ def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features
     return sample._replace(draws=type(draws)(*parts), names=names, place=place)
 
 
-def misfit(header: Mapping[str, Any], shop: str, settings: ShopSettings) -> str | None:
-    """Return why samples cannot serve this shop with these settings, None if they can."""
-    if header.get("shop") != shop:
-        return "the samples belong to another database: the learner of this one must write its own"
-    if header.get("features") != schema(settings):
-        return (
-            "the samples were drawn for other features of customers or products: start all processes with the "
-            "same settings, and wait until the learner has learned all events anew"
-        )
-    return None
-
-
 class SampleFile:
     """The file in which the learner of a shop leaves its samples.
 
@@ -155,12 +143,17 @@ class SampleFile:
             log.warning("samples left out", extra={"why": str(error)})
             raise
         self._version = version
-        why = misfit(header, self._events.shop, self._settings)
-        if why is not None:
-            self.why = why
-            log.warning("samples left out", extra={"why": why})
-            return None
-        return draws, header
+        if header.get("shop") != self._events.shop:
+            self.why = "the samples belong to another database: the learner of this one must write its own"
+        elif header.get("features") != schema(self._settings):
+            self.why = (
+                "the samples were drawn for other features of customers or products: start all processes with the "
+                "same settings, and wait until the learner has learned all events anew"
+            )
+        else:
+            return draws, header
+        log.warning("samples left out", extra={"why": self.why})
+        return None
 
     def again(self) -> None:
         """Let the next call return the samples in the file again: they could not be used."""

@@ -131,16 +131,13 @@ def named_taste(products: Sequence[str | int], seed: int, scale: float = 2.0) ->
     Each gamma_an depends on the seed and the names of a and n alone, so that a product that comes or goes changes
     nothing between the others. It has the distribution of `rlsvi.mdp.draw_taste`.
     """
-    keys = np.array([_key(seed, str(product)) for product in products], np.uint64)
+    digests = [hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest() for name in products]
+    keys = np.array([int.from_bytes(digest, "little") for digest in digests], np.uint64)
     gamma = np.empty((len(keys), len(keys)))
     for a, key in enumerate(_mix(keys)):
         bits = _mix(key ^ keys) >> np.uint64(11)  # 53 of them
         gamma[a] = scale * ndtri((bits.astype(np.float64) + 0.5) / 2**53)
     return Taste(np.zeros(len(keys)), gamma)
-
-
-def _key(seed: int, name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest(), "little")
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 from rlsvi.core.compile import Floats
 from rlsvi_shop.events import Events, events
-from rlsvi_shop.recommender import state_of_learner
+from rlsvi_shop.recommender import Visit, state_of_learner
 from rlsvi_shop.requests import name_of
 from rlsvi_shop.samples import ServedDraws
 from rlsvi_shop.settings import ShopSettings
@@ -434,32 +434,31 @@ def _product(product: str, counted: ProductCount, newest: ServedDraws | None) ->
 
 
 def _visit(name: str, rows: list[Any], counts: "EventCounts") -> dict[str, Any]:
-    rewards: dict[str, float] = {}
-    counted: dict[str, float] = {}  # without answers that came after the end, unless they are corrections
-    ended, names = False, set()
+    visit, ended, names = Visit([]), False, set[str]()
+    late = set[str]()  # answers that came after the end do not count, unless they are corrections
     for row in rows:
         if row.kind == "recommended" and not ended:
             names.add(row.product)
-        if row.kind == "answered":
-            for found in (rewards, counted) if row.correction or not ended else (rewards,):
-                found[row.product] = row.reward
-                if row.reward is None:  # it was withdrawn
-                    del found[row.product]
-        if not ended:
-            ended = row.kind == "closed" or (row.kind == "answered" and len(rewards) >= counts.enough(row.id))
+        if row.kind == "answered" and ended:
+            (late.discard if row.correction else late.add)(row.product)
+        visit.take(row)
+        enough = row.kind == "answered" and len(visit.rewards) >= counts.enough(row.id)
+        ended = ended or row.kind == "closed" or enough
+    counted = {product: reward for product, reward in visit.rewards.items() if product not in late}
     total = math.fsum(counted.values())
     if ended and counts.unanswered is not None:
         total += counts.unanswered * len(names - set(counted))
     shown = [row for row in rows if row.kind == "recommended"]
-    context = next((row.features for row in shown if row.slot == 0), None) or {}
     return {
         "visit": name,
         "at": rows[-1].at,
-        "context": {str(key)[:LONGEST_FEATURE]: str(value)[:LONGEST_FEATURE] for key, value in context.items()},
+        "context": {
+            str(key)[:LONGEST_FEATURE]: str(value)[:LONGEST_FEATURE] for key, value in visit.context.items()
+        },
         "ended": ended,
         "reward": total,
         "shown": [
-            {"product": row.product, "reward": rewards.get(row.product), "explored": bool(row.explored)}
+            {"product": row.product, "reward": visit.rewards.get(row.product), "explored": bool(row.explored)}
             for row in shown[-SLOTS:]
         ],
     }
