@@ -791,6 +791,8 @@ class StationaryPlan(NamedTuple):
 class StationaryLearner(MindLearner):
     """The ring, the prior, and theta. After loading, the features are bound with the first observation."""
 
+    saved = "theta", "counters", "watch"
+
     def __init__(
         self, task: Task, mind: StationaryMind, regressions: int, bind: Bind, features: BoundFeatures | None
     ) -> None:
