@@ -236,14 +236,14 @@ def test_a_killed_suite_goes_on_where_it_stopped(here, monkeypatch):
 OWN = """
 class Fails:
     def __init__(self, env, seed):
-        self.env = env
+        pass
 
-    def learn(self, episodes):
-        if self.env.action_space.n == 3:
+    def learn(self, env, episodes):
+        if env.action_space.n == 3:
             raise ValueError("three actions are too many")
         for _ in range(episodes):
-            self.env.reset()
-            while not self.env.step(0)[2]:
+            env.reset()
+            while not env.step(0)[2]:
                 pass
 """
 
