@@ -15,7 +15,6 @@ from rlsvi.cli.tour import AtRandom, Guide, Stop, all_but_last_line, film, side_
 from rlsvi.cli.train import chart
 from rlsvi.core.cache import is_kept
 from rlsvi.simulate.finite import run
-from rlsvi_paper.report.page import style_name
 from rlsvi_paper.report.records import ClaimRecord, read_figure
 
 GAMES, PLACEMENTS = 200, 120  # of Tetris; placements are those that are filmed
@@ -97,7 +96,7 @@ def headline_claims(judging: Judging) -> tuple[list[ClaimRecord], str]:
 def _row(claim: ClaimRecord) -> str:
     why = {"": "", "scale": " (too few runs here)"}.get(claim.why, f" ({claim.why})")
     return (
-        f'<li><span class="{style_name(claim.outcome)}">{claim.outcome}{why}</span> '
+        f'<li><span class="{claim.outcome.replace(" ", "-")}">{claim.outcome}{why}</span> '
         f"{escape(claim.words)} <small>({escape(claim.where)})</small></li>"
     )
 

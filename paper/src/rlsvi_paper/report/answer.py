@@ -112,7 +112,9 @@ def answer_page(figures: Sequence[FigureRecord], results: str) -> str:
     rest = "\n".join(filter(None, (_lost(part, found, results) for part, found in parts.items())))
     drawn = sorted((it for it in figures if it.name in PRINTED), key=lambda it: PRINTED[it.name].number)
     head = ("part", "does it reproduce?", "headline claims", "other claims", "steps of proofs")
-    notes = "".join(f"\n- {note}" for part, found in parts.items() for note in _notes(part, found))
+    notes = "".join(f"\n- {note}" for part, found in parts.items() for note in _notes(part, found)) or "nothing."
+    if any(figure.name == "tetris-readings" for figure in figures):
+        notes += "\n\nThe readings of `tetris-readings` were [fixed before its runs](preregistration.md)."
     return f"""<!-- Written by rlsvi_paper.report from the results of `rlsvi paper`; do not edit by hand. -->
 
 # Does the paper reproduce?
@@ -127,7 +129,7 @@ Theorem 1. A part of it reproduces if all its headline claims do. Every claim, w
 {table(head, list(map(_part, parts.items())))}
 
 What you should know beside these answers:
-{notes or "nothing."}{_fixed_before(figures)}
+{notes}
 
 ## The headline claims
 
@@ -178,12 +180,6 @@ def _notes(part: str, claims: Claims) -> list[str]:
     told = [] if answer([it for _, it in claims]).startswith("yes") else by_readings(claims)
     told += [f"but {plain(it)}." for it in caveats_of(leading)]
     return [f"{_title(part)}: {it}" for it in told]
-
-
-def _fixed_before(figures: Sequence[FigureRecord]) -> str:
-    """Where the readings of Tetris were fixed, if they were run."""
-    run = any(figure.name == "tetris-readings" for figure in figures)
-    return "\n\nThe readings of `tetris-readings` were [fixed before its runs](preregistration.md)." if run else ""
 
 
 def _lost(part: str, claims: Claims, results: str) -> str:

@@ -56,14 +56,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in lines) if rows else "None."
 
 
-def image_folder(beside: Path, images: Path) -> str:
-    """The folder of images in links of a page that lies in the folder `beside`."""
-    return quote(Path(os.path.relpath(images, beside)).as_posix())
-
-
 def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -> str:
     """The page that lies in the folder `beside`: totals, then each figure with its image and its claims."""
-    folder, folder_name = image_folder(beside, images), figures[0].folder.name
+    folder, folder_name = quote(Path(os.path.relpath(images, beside)).as_posix()), figures[0].folder.name
     counts = "\n".join(f"- {TOTALS[kind]}: {_counts(found)}" for kind, found in totals(figures).items())
     sections = "\n".join(_section(figure, folder) for figure in figures)
     return f"""<!-- Written by rlsvi_paper.report from the results of `rlsvi paper`; do not edit by hand. -->
@@ -71,7 +66,7 @@ def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -
 # What was reproduced
 
 We ran the experiments of *{PAPER}* by Osband, Van Roy and Wen
-([arXiv:1402.0635]({LINK})) again. {how_to_read("**{}**")}
+([arXiv:1402.0635]({LINK})) again. {how_to_read()}
 
 {counts}
 
@@ -119,7 +114,8 @@ def _claims(figure: FigureRecord) -> str:
     decides = next(it.readings[0][0] for it in figure.claims if it.readings)
     told = f"The first reading of the text decides: {plain(decides)}. Others: {plain('; '.join(names))}."
     leading = [it for it in figure.claims if it.headline and len(it.readings) > MOST_READINGS and it.table]
-    tables = [f"{plain(it.words)}:\n\n{table(*_numbers(it))}" for it in leading]
+    numbers = [(it.words, [[plain(cell) for cell in row] for row in it.table]) for it in leading]
+    tables = [f"{plain(words)}:\n\n{table(rows[0], rows[1:])}" for words, rows in numbers]
     return "\n\n".join([table(head, rows), told, *tables])
 
 
@@ -136,8 +132,3 @@ def _others(claim: ClaimRecord, names: Sequence[str]) -> str:
     if set(outcomes) == set(names):
         return " ".join(SIGNS.get(outcomes[name], "–") for name in names)
     return plain("; ".join(f"{name}: {SIGNS.get(outcome, '–')}" for name, outcome in outcomes.items()))
-
-
-def _numbers(claim: ClaimRecord) -> tuple[list[str], list[list[str]]]:
-    head, *rows = ([plain(cell) for cell in row] for row in claim.table)
-    return head, rows

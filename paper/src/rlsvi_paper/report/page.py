@@ -1,6 +1,7 @@
 """The web page: all figures in small, the headline claims, a grid of verdicts, then each figure with its claims.
 
-It loads nothing. A small script filters the claims; without it everything can be read all the same.
+Its frame is page.html; what is prose is Markdown, as on the other pages. It loads nothing. A small script filters
+the claims; without it everything can be read all the same.
 """
 
 import re
@@ -10,11 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from io import BytesIO
+from string import Template
 
 from markdown_it import MarkdownIt
 from PIL import Image
 
 from rlsvi.html import document, style_of, table
+from rlsvi_paper.report.markdown import plain
 from rlsvi_paper.report.records import (
     LINK,
     OUTCOMES,
@@ -51,126 +54,46 @@ THUMBNAIL = (440, 280)  # pixels, twice the size at which it is shown
 
 def html_page(figures: Sequence[FigureRecord]) -> str:
     """The whole page."""
-    sections = "\n".join(map(figure_section, figures))
-    body = f"""<a class="skip" href="#headlines">Skip to the headline claims</a>
-{_header(figures)}
-<div class="frame">
-{contents(figures)}
-<main>
-{_gallery(figures)}
-{_headlines(figures)}
-{_grid(figures)}
-{sections}
-{findings_section()}
-</main>
-</div>
-<footer><p>Written by <code>rlsvi report</code>.</p></footer>"""
+    titles = {"figures": "All figures", "headlines": "Headline claims", "grid": "Figures and verdicts"}
+    titles |= {f"figure-{it.name}": text(it.title) for it in figures} | {"findings": "Findings"}
+    wheres = {part_of_paper(claim.where) or part_of_paper(it.where) for it in figures for claim in it.claims}
+    parts = sorted(wheres - {""}, key=lambda part: (part.startswith("Appendix"), part))
+    leading = [
+        f'{badge(claim.outcome)} {reason(claim)} <a class="words" href="#{anchor(it, i)}">{text(claim.words)}</a>'
+        for it, i, claim in headlines(figures)
+    ]
+    body = Template(HERE.joinpath("page.html").read_text("utf-8")).substitute(
+        paper=PAPER,
+        link=LINK,
+        totals="\n".join(
+            f'<div class="total"><h2>{TOTALS[kind]}</h2>{bar(counts)}'
+            f"<ul>{items(f'{badge(it)} {count}' for it, count in counts.items())}</ul></div>"
+            for kind, counts in totals(figures).items()
+        ),
+        about=from_markdown(f"{how_to_read()}\n\n{plain(origin(figures))}"),
+        verdicts=options({outcome: outcome.capitalize() for outcome in OUTCOMES}),
+        parts=options({part: part for part in parts}),
+        kinds=options(TOTALS),
+        contents=items(f'<a href="#{part}">{title}</a>' for part, title in titles.items()),
+        gallery=items(
+            f'<a href="#figure-{it.name}">{thumbnail(it)}<span>{text(it.title)}</span></a>' for it in figures
+        ),
+        headlines=items(leading) or "<li>These figures have none.</li>",
+        grid=wide([["Figure", "In the paper", *map(badge, OUTCOMES)], *map(verdicts, figures)]),
+        sections="\n".join(map(figure_section, figures)),
+        findings=findings(),
+    )
     script = HERE.joinpath("page.js").read_text("utf-8")
     return document(f"{PAPER}: what was reproduced", body, style_of("rlsvi_paper.report"), script)
 
 
-def _section(name: str, title: str, body: str) -> str:
-    return f"""<section id="{name}" aria-labelledby="title-{name}">
-<h2 id="title-{name}">{title}</h2>
-{body}
-</section>"""
-
-
-def _header(figures: Sequence[FigureRecord]) -> str:
-    cards = "\n".join(_total(TOTALS[kind], counts) for kind, counts in totals(figures).items())
-    return f"""<header>
-<h1>What was reproduced</h1>
-<p>The experiments of <cite>{PAPER}</cite> by Osband, Van Roy and Wen
-(<a href="{LINK}">arXiv:1402.0635</a>), run again.</p>
-<div class="totals">
-{cards}
-</div>
-<details class="about"><summary>How to read this page</summary>
-<div class="behind">
-<p>{how_to_read("<strong>{}</strong>")}</p>
-<p>{text(origin(figures))}</p>
-</div></details>
-</header>"""
-
-
-def _total(title: str, counts: dict[str, int]) -> str:
-    parts = "".join(f"<li>{badge(outcome)} {count}</li>" for outcome, count in counts.items())
-    return f'<div class="total"><h2>{title}</h2>{bar(counts)}<ul>{parts}</ul></div>'
-
-
-def _gallery(figures: Sequence[FigureRecord]) -> str:
-    entries = "\n".join(
-        f'<li><a href="#figure-{figure.name}">{thumbnail(figure)}<span>{text(figure.title)}</span></a></li>'
-        for figure in figures
-    )
-    return f"""<section id="figures" aria-label="All figures">
-<ul class="gallery">
-{entries}
-</ul>
-</section>"""
-
-
-def _headlines(figures: Sequence[FigureRecord]) -> str:
-    entries = "\n".join(
-        f"<li>{badge(claim.outcome)} {reason(claim)} "
-        f'<a class="words" href="#{anchor(figure, i)}">{text(claim.words)}</a></li>'
-        for figure, i, claim in headlines(figures)
-    )
-    body = f'<ul class="headlines">{entries}</ul>' if entries else "<p>These figures have none.</p>"
-    return _section("headlines", "Headline claims", body)
-
-
-def _grid(figures: Sequence[FigureRecord]) -> str:
-    head = ["Figure", "In the paper", *map(badge, OUTCOMES)]
-    return _section("grid", "Figures and verdicts", wide([head, *map(_grid_row, figures)]))
-
-
-def _grid_row(figure: FigureRecord) -> list[str]:
-    """Its title and, for each outcome, how many claims came out so: a link to the first of them."""
+def verdicts(figure: FigureRecord) -> list[str]:
+    """A row of the grid: for each outcome, how many claims came out so, with a link to the first of them."""
     cells = [f'<a href="#figure-{figure.name}">{text(figure.title)}</a>', text(figure.where)]
     for outcome in OUTCOMES:
         numbers = [i for i, claim in enumerate(figure.claims, 1) if claim.outcome == outcome]
         cells.append(f'<a href="#{anchor(figure, numbers[0])}">{len(numbers)}</a>' if numbers else "·")
     return cells
-
-
-def contents(figures: Sequence[FigureRecord]) -> str:
-    """Filters, which the script shows as they need it, and links to all parts of the page."""
-    parts = {
-        "figures": "All figures",
-        "headlines": "Headline claims",
-        "grid": "Figures and verdicts",
-        **{f"figure-{figure.name}": text(figure.title) for figure in figures},
-        "findings": "Findings",
-    }
-    entries = "\n".join(f'<li><a href="#{part}">{title}</a></li>' for part, title in parts.items())
-    return f"""<nav aria-label="Contents">
-<input type="checkbox" id="menu"><label for="menu">Contents<span hidden> and filters</span></label>
-<div class="panel">
-{_filters(figures)}
-<ol>
-{entries}
-</ol>
-</div>
-</nav>"""
-
-
-def _filters(figures: Sequence[FigureRecord]) -> str:
-    wheres = {part_of_paper(claim.where) or part_of_paper(it.where) for it in figures for claim in it.claims}
-    sections = sorted(wheres - {""}, key=lambda part: (part.startswith("Appendix"), part))
-    return f"""<div id="filters" role="search" hidden>
-<input type="search" name="search" placeholder="Search" aria-label="Search the claims and findings">
-{_choice("verdict", "Every verdict", {outcome: outcome.capitalize() for outcome in OUTCOMES})}
-{_choice("section", "The whole paper", {section: section for section in sections})}
-{_choice("kind", "Every kind of claim", TOTALS)}
-<p><output></output> <button type="button">Show all</button></p>
-</div>"""
-
-
-def _choice(name: str, all_of_them: str, options: Mapping[str, str]) -> str:
-    entries = "".join(f'<option value="{value}">{title}</option>' for value, title in options.items())
-    return f"""<select name="{name}" aria-label="{name.capitalize()}">
-<option value="">{all_of_them}</option>{entries}</select>"""
 
 
 def figure_section(figure: FigureRecord) -> str:
@@ -239,13 +162,13 @@ def _making(figure: FigureRecord) -> str:
 </details>"""
 
 
-# ---- Findings: Markdown as HTML ----------------------------------------------------------------------------
+# ---- Markdown as HTML --------------------------------------------------------------------------------------
 
 
-def findings_section() -> str:
+def findings() -> str:
     """What the reproduction found that the paper does not say: findings.md, each finding folded."""
     _, *parts = re.split(r"^## ", HERE.joinpath("findings.md").read_text("utf-8"), flags=re.MULTILINE)
-    body = "".join(
+    return "".join(
         f"""<details class="finding" id="finding-{i}">
 <summary><span class="words">{MARKDOWN.renderInline(title)}</span></summary>
 <div class="behind">{from_markdown(text)}</div>
@@ -253,7 +176,6 @@ def findings_section() -> str:
 """
         for i, (title, text) in enumerate((part.split("\n", 1) for part in parts), 1)
     )
-    return _section("findings", "What was found that the paper does not say", body)
 
 
 def from_markdown(source: str) -> str:
@@ -270,15 +192,22 @@ def text(words: str) -> str:
     return escape(tidy(words))
 
 
-def style_name(outcome: str) -> str:
-    """The outcome as the name of a style."""
-    return outcome.replace(" ", "-")
+def items(entries: Iterable[str]) -> str:
+    """Items of a list, of HTML texts."""
+    return "\n".join(f"<li>{it}</li>" for it in entries)
+
+
+def options(values: Mapping[str, str]) -> str:
+    """Options of a menu, by what the script calls them."""
+    return "".join(f'<option value="{value}">{title}</option>' for value, title in values.items())
 
 
 def badge(outcome: str) -> str:
     """A verdict in a word and a shape; where there is little room the style sheet shows the shape alone."""
     shape = f'<svg viewBox="0 0 16 16" aria-hidden="true"><path d="{SHAPES[outcome]}"/></svg>'
-    return f'<span class="badge {style_name(outcome)}" title="{outcome}">{shape}<span>{outcome}</span></span>'
+    return (
+        f'<span class="badge {outcome.replace(" ", "-")}" title="{outcome}">{shape}<span>{outcome}</span></span>'
+    )
 
 
 def reason(claim: ClaimRecord) -> str:
@@ -295,7 +224,8 @@ def bar(counts: Mapping[str, int]) -> str:
     """A bar with a part for each outcome, as long as there are claims."""
     parts, start = [], 0
     for outcome in OUTCOMES:
-        parts.append(f'<rect class="{style_name(outcome)}" x="{start}" width="{counts[outcome]}" height="1"/>')
+        style = outcome.replace(" ", "-")
+        parts.append(f'<rect class="{style}" x="{start}" width="{counts[outcome]}" height="1"/>')
         start += counts[outcome]
     size = f'viewBox="0 0 {start} 1" preserveAspectRatio="none"'
     return f'<svg class="bar" {size} aria-hidden="true">{"".join(parts)}</svg>'

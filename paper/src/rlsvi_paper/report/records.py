@@ -279,13 +279,15 @@ def date(moment: datetime) -> str:
 # ---- Figures and all of them in words -----------------------------------------------------------------------
 
 
-def how_to_read(stress: str) -> str:
-    """What the verdicts mean; `stress` has the marks that stress a word, as in "*{}*"."""
-    reproduced, contrary, open_ = map(stress.format, ("reproduced", "not reproduced", "inconclusive"))
-    reasons = ", ".join(f"{stress.format(why)} ({meaning})" for why, meaning in REASONS.items())
-    return f"""Each sentence of the paper that states a result is a claim, which a program checks against a
-criterion. A claim is {reproduced} if the measurements meet the criterion, {contrary} if they contradict it, and
-{open_} if they do neither. Unless it is reproduced, a word says why: {reasons}."""
+def how_to_read() -> str:
+    """What the verdicts mean, in Markdown."""
+    reasons = ", ".join(f"**{why}** ({meaning})" for why, meaning in REASONS.items())
+    return (
+        "Each sentence of the paper that states a result is a claim, which a program checks against a\n"
+        "criterion. A claim is **reproduced** if the measurements meet the criterion, **not reproduced** if they "
+        "contradict it, and\n**inconclusive** if they do neither. Unless it is reproduced, a word says why: "
+        f"{reasons}."
+    )
 
 
 def origin(figures: Sequence[FigureRecord]) -> str:
