@@ -1,5 +1,9 @@
 """The databases of the shop's tests: SQLite and, where it is installed, PostgreSQL."""
 
+import json
+import logging
+import sys
+
 import pytest
 from postgres_server import postgres, postgres_url  # noqa: F401
 from serving import new_shop
@@ -19,6 +23,17 @@ def url(request, tmp_path):
 def events(url):
     with Events(url) as opened:
         yield opened
+
+
+@pytest.fixture
+def logged(monkeypatch, capsys):
+    """A function that returns what a process has logged since `log_as`, whose changes are undone."""
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(root, "level", root.level)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    yield lambda: [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    logging.captureWarnings(False)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from serving import until
+from stories import write
 
 pytest.importorskip("resource", reason="workers need Unix")
 
@@ -44,8 +45,7 @@ def settings(tmp_path_factory):
     file.write_text("slots = 2\n")
     settings = ShopSettings.from_toml(file)
     with Events(settings.database) as events:
-        with events.writing() as writer:
-            writer.append([Event("added", product=name) for name in ("tea", "coffee", "cocoa")])
+        write(events, *[Event("added", product=name) for name in ("tea", "coffee", "cocoa")])
         with Follower(settings, events) as follower:
             follower.publish()
     return file
@@ -74,9 +74,9 @@ def opened(port, seconds=10.0):
         yield found
 
 
-def ask(port):
+def ask(port, path="/health"):
     with opened(port) as one:
-        return get(one)
+        return get(one, path)
 
 
 def get(connection, path="/health"):
@@ -177,9 +177,7 @@ def test_idle_connections_lock_nobody_out(port):
     with contextlib.ExitStack() as stack:
         idle = [stack.enter_context(opened(port)) for _ in range(400)]
         for _ in range(5):
-            begun = time.monotonic()
             assert ask(port)[0] == 200
-            assert time.monotonic() - begun < 5
             idle += [stack.enter_context(opened(port)) for _ in range(100)]
 
 
@@ -202,8 +200,7 @@ def test_requests_for_public_pages_keep_nobody_else_waiting(port):
         for one in asking:
             one.sendall(5 * (HEAD + b"\r\n"))
         for _ in range(20):
-            with opened(port) as other:
-                assert get(other, "/products")[0] == 200
+            assert ask(port, "/products")[0] == 200
 
 
 def test_requests_beyond_the_limit_are_answered_with_503(port):
@@ -212,9 +209,8 @@ def test_requests_beyond_the_limit_are_answered_with_503(port):
         waiting = [stack.enter_context(opened(port)) for _ in range(FILES * 3 // 8)]
         for one in waiting:
             one.sendall(slow)
-        time.sleep(0.5)
-        with opened(port) as other:
-            status, headers, body = get(other, "/products")
+        until(lambda: ask(port, "/products")[0] == 503)
+        status, headers, body = ask(port, "/products")
         assert (status, headers["retry-after"]) == (503, "1")
         assert json.loads(body) == {"error": "96 requests are being answered: ask again in a second"}
         assert answer(waiting[0])[0] == 408

@@ -20,7 +20,8 @@ import pytest
 import uvicorn
 from fastapi.responses import HTMLResponse
 from matplotlib import image
-from test_serve_statistics import PRODUCTS, SLOTS, day, newest, written
+from stories import write
+from test_serve_statistics import PRODUCTS, SLOTS, day, newest
 
 import rlsvi_shop.service.app
 from colours import contrast
@@ -60,11 +61,15 @@ onload = async () => {{
 def url(tmp_path_factory):
     place = f"sqlite:///{tmp_path_factory.mktemp('shop')}/shop.db"
     with Events(place) as found:
-        written(found, [Event("added", "", product) for product in (*PRODUCTS, EVIL[:200], LONG_NAME)])
-        written(found, [Event("removed", "", "jazz-3"), *day(0, 120)])
+        write(
+            found,
+            *[Event("added", "", product) for product in (*PRODUCTS, EVIL[:200], LONG_NAME)],
+            Event("removed", "", "jazz-3"),
+            *day(0, 120),
+        )
         context = {"referrer": EVIL, "word": LONG_NAME}
         shown = [Event("recommended", EVIL[:200], EVIL[:200], 0, explored=True, features=context, at=time.time())]
-        written(found, [*shown, Event("recommended", EVIL[:200], LONG_NAME, 1, explored=False, at=time.time())])
+        write(found, *shown, Event("recommended", EVIL[:200], LONG_NAME, 1, explored=False, at=time.time()))
     return place
 
 
@@ -285,13 +290,13 @@ def imported(tmp_path_factory):
     place = f"sqlite:///{tmp_path_factory.mktemp('imported')}/shop.db"
     with Events(place) as found:
         names = ["a product with quite a long name that does not fit on a phone", *PRODUCTS]
-        written(found, [Event("added", "", product) for product in names])
+        write(found, *[Event("added", "", product) for product in names])
         for visit in range(300):
             own = {} if visit < 200 else {"explored": False, "sample": 0}
             shown = Event("recommended", f"v{visit}", names[visit % 5], 0, **own)
             answer = Event("answered", shown.visit, shown.product, reward=visit % 3 + (visit >= 200))
             rows = [shown, answer, Event("closed", shown.visit)]
-            written(found, [row._replace(at=1.7e9 + 60 * visit) for row in rows])
+            write(found, *[row._replace(at=1.7e9 + 60 * visit) for row in rows])
         last = found.last()
     with application(place) as app, Served(app) as served:
         app.state.recommender.sample = newest(last - 1, at=time.time())
@@ -370,7 +375,7 @@ def owned(tmp_path_factory):
                 )
                 rows += [shown, *([answer] if visit < 1898 else [])]
             rows += [Event("closed", f"visit-{visit}", at=at + 3)] * (visit < 1898)
-        written(found, rows)
+        write(found, *rows)
         found.note_learner()
         last = found.last()
     with application(place, reference={"best sellers": 0.9, "optimal": 1.8}) as app, Served(app) as served:
@@ -413,7 +418,7 @@ def told(tmp_path, rows, *steps):
     """What the page says of a shop with these events, all of which were learned from."""
     place = f"sqlite:///{tmp_path}/shop.db"
     with Events(place) as found:
-        written(found, rows)
+        write(found, *rows)
         found.note_learner()
         last = found.last()
     with application(place, reference={"my old list": 0.04}) as app, Served(app) as served:

@@ -122,12 +122,9 @@ def test_a_shop_that_is_open_to_others_needs_a_long_token(tmp_path, monkeypatch,
     assert why is None or (why in done.stderr and not (tmp_path / "shop.db").exists())
 
 
-def test_repeated_lines_of_the_log_are_left_out_and_counted(monkeypatch, capsys):
-    root = logging.getLogger()
-    monkeypatch.setattr(root, "handlers", [])
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+def test_repeated_lines_of_the_log_are_left_out_and_counted(logged):
     processes.log_as("worker", logging.WARNING)
-    (handler,) = root.handlers
+    (handler,) = logging.getLogger().handlers
 
     def refuse(at, status):
         values = {"msg": "refused", "levelno": logging.WARNING, "status": status, "created": at}
@@ -138,7 +135,7 @@ def test_repeated_lines_of_the_log_are_left_out_and_counted(monkeypatch, capsys)
         refuse(i / 100, 422)
     for at, status in ((61.0, 401), (62.0, 401), (62.0, 500)):
         refuse(at, status)
-    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    lines = logged()
     assert [line["status"] for line in lines] == 10 * [401, 422] + [401, 401, 500]
     assert [line.get("left_out") for line in lines] == 20 * [None] + [990, None, None]
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 from scipy import stats
+from stories import write
 
 from rlsvi_shop.events import Event
 from rlsvi_shop.samples import sample_of
@@ -19,11 +20,6 @@ from rlsvi_shop.settings import ShopSettings
 
 SLOTS = 4
 PRODUCTS = ["tea", "<script>alert(1)</script>", "a & b", *(f"jazz-{i}" for i in range(9))]
-
-
-def written(events, rows):
-    with events.writing() as writer:
-        writer.append(rows)
 
 
 def statistics(events, newest=None, **settings):
@@ -143,13 +139,11 @@ def check(found, rows, slots=SLOTS):
 def test_numbers_are_those_of_all_events(events, monkeypatch, step):
     monkeypatch.setattr(page_statistics, "STEP", step)
     page = statistics(events)
-    written(events, [Event("added", "", product) for product in PRODUCTS])
+    write(events, *[Event("added", "", product) for product in PRODUCTS])
     for part in range(3):  # the page is asked while events come
-        written(events, day(part, 300, start=10_000 * part))
+        write(events, *day(part, 300, start=10_000 * part))
         if part == 1:
-            written(
-                events, [Event("removed", "", "tea"), Event("removed", "", "a & b"), Event("added", "", "tea")]
-            )
+            write(events, Event("removed", "", "tea"), Event("removed", "", "a & b"), Event("added", "", "tea"))
         found = page.current()
     while found["read"] < found["events"]:
         before = found["read"]
@@ -191,9 +185,8 @@ def test_an_empty_shop(events):
 def test_one_visit(events):
     settings = {"reference": {"uniform": 2.5}, "reward": {"liked_above": 0.5}}
     added = [Event("added", "", product) for product in ("tea", "mate")]
-    written(
-        events,
-        [*added, Event("recommended", "ann", "tea", 0, explored=True, sample=0, features={"age": 3}, at=5.0)],
+    write(
+        events, *added, Event("recommended", "ann", "tea", 0, explored=True, sample=0, features={"age": 3}, at=5.0)
     )
     page = statistics(events, newest(2, ["tea", "mate"]), **settings)
     found = page.current()
@@ -207,7 +200,7 @@ def test_one_visit(events):
     assert found["learner"]["included"] == 2
     assert found["learner"]["behind"] == 1
     assert found["learner"]["age"] > 1e9
-    written(events, [Event("answered", "ann", "tea", reward=0.75, at=6.0), Event("closed", "ann", at=7.0)])
+    write(events, Event("answered", "ann", "tea", reward=0.75, at=6.0), Event("closed", "ann", at=7.0))
     found = page.current()
     assert found["lately"] == one | {"number": 1, "mean": 0.75, "from": 5.0}
     assert found["points"][0]["visits"] == 1
@@ -223,15 +216,21 @@ def test_no_visit_ends_twice_when_products_are_added(events, monkeypatch, step):
     """Ann has seen all products there were; that there are more of them later does not open her visit again."""
     monkeypatch.setattr(page_statistics, "STEP", step)
     monkeypatch.setattr("rlsvi_shop.service.statistics.STEPS", 100)
-    written(events, [Event("added", product=product) for product in ("tea", "mate")])
+    write(events, *[Event("added", product=product) for product in ("tea", "mate")])
     for slot, product in enumerate(("tea", "mate")):
         answer = Event("answered", "ann", product, reward=2.0)
-        written(events, [Event("recommended", "ann", product, slot, sample=0), answer])
+        write(events, Event("recommended", "ann", product, slot, sample=0), answer)
     page = statistics(events)
     assert page.current()["visits"] == 1
-    written(events, [Event("added", product="rum"), Event("recommended", "ann", "rum", 2, explored=True)])
-    written(events, [Event("answered", "ann", "rum", reward=50.0), Event("closed", "ann")])
-    written(events, [Event("recommended", "bob", "tea", 0), Event("answered", "bob", "tea", reward=1.0)])
+    write(
+        events,
+        Event("added", product="rum"),
+        Event("recommended", "ann", "rum", 2, explored=True),
+        Event("answered", "ann", "rum", reward=50.0),
+        Event("closed", "ann"),
+        Event("recommended", "bob", "tea", 0),
+        Event("answered", "bob", "tea", reward=1.0),
+    )
     for found in (page.current(), statistics(events).current()):
         assert (found["visits"], found["lately"]["mean"]) == (1, 4.0)
         assert (found["recommended"], found["lately"]["chosen"], found["lately"]["explored"]) == (4, 1, 1.0)
@@ -240,9 +239,13 @@ def test_no_visit_ends_twice_when_products_are_added(events, monkeypatch, step):
 
 
 def test_products_can_be_sorted_and_their_intervals_are_those_of_the_draws(events):
-    written(events, [Event("added", "", product) for product in PRODUCTS])
-    written(events, [Event("added", "", "new"), Event("removed", "", "jazz-0")])
-    written(events, day(0, 40))
+    write(
+        events,
+        *[Event("added", "", product) for product in PRODUCTS],
+        Event("added", "", "new"),
+        Event("removed", "", "jazz-0"),
+        *day(0, 40),
+    )
     page = statistics(events, newest(3))
     for by in COLUMNS:
         for descending in (False, True):
@@ -260,7 +263,7 @@ def test_products_can_be_sorted_and_their_intervals_are_those_of_the_draws(event
 
 
 def test_integers_are_sorted_as_such(events):
-    written(events, [Event("added", "", str(product)) for product in (10, 9, -3, 2**60)])
+    write(events, *[Event("added", "", str(product)) for product in (10, 9, -3, 2**60)])
     rows = statistics(events, ids="integer").current(by="product", descending=False)["products"]["rows"]
     assert [row["product"] for row in rows] == ["-3", "9", "10", str(2**60)]
 
@@ -269,20 +272,19 @@ def test_the_reward_of_a_latest_visit_follows_corrections_after_its_end(events):
     shown = [Event("recommended", "ann", product, slot, sample=0) for slot, product in enumerate(("tea", "mate"))]
     added = [Event("added", "", product) for product in PRODUCTS]
     answers = [Event("answered", "ann", "tea", reward=1e6), Event("closed", "ann")]
-    written(events, [*added, *shown, *answers, Event("answered", "ann", "mate", reward=7.0)])  # the last is late
+    write(events, *added, *shown, *answers, Event("answered", "ann", "mate", reward=7.0))  # the last is late
     page = statistics(events, reward={"unanswered": 0.5})
     assert page.current()["latest"][0]["reward"] == 1e6 + 0.5
     for correction, (reward, total) in enumerate([(2.0, 2.5), (None, 1.0), (3.0, 3.5)]):
-        written(events, [Event("answered", "ann", "tea", reward=reward, correction=correction + 1)])
+        write(events, Event("answered", "ann", "tea", reward=reward, correction=correction + 1))
         ann = page.current()["latest"][0]
         assert (ann["ended"], ann["reward"], ann["shown"][0]["reward"]) == (True, total, reward)
 
 
 def test_the_latest_visits_come_first_and_their_texts_are_short(events):
-    written(events, [Event("added", "", product) for product in PRODUCTS])
-    written(events, day(0, 100))
+    write(events, *[Event("added", "", product) for product in PRODUCTS], *day(0, 100))
     context = {"<b>": "x" * 1000, "n": None}
-    written(events, [Event("recommended", "last", "tea", 0, explored=False, features=context)])
+    write(events, Event("recommended", "last", "tea", 0, explored=False, features=context))
     found = statistics(events).current()["latest"]
     assert len(found) == 10
     assert found[0]["visit"] == "last"
@@ -317,7 +319,7 @@ def test_recommendations_without_an_answer_count_when_their_visit_is_closed(even
         clicked = [product for product in shown[: SLOTS - 1] if chance.random() < 0.4]
         rows += [Event("answered", f"v{i}", product, reward=1.0 + i) for product in clicked]
         rows += [Event("closed", f"v{i}")] * (i % 3 > 0)
-    written(events, rows)
+    write(events, *rows)
     page = statistics(events, reward={"unanswered": -0.25})
     while (found := page.current(count=100))["read"] < found["events"]:
         pass
@@ -339,9 +341,15 @@ def test_recommendations_without_an_answer_count_when_their_visit_is_closed(even
 
 def test_what_is_shown_after_a_visit_has_ended_by_its_answers_is_not_settled(events):
     """There was one product, and it was answered. The second one came later."""
-    written(events, [Event("added", "", "tea"), Event("recommended", "ann", "tea", 0, sample=0)])
-    written(events, [Event("answered", "ann", "tea", reward=3.0), Event("added", "", "mud")])
-    written(events, [Event("recommended", "ann", "mud", 1), Event("closed", "ann")])
+    write(
+        events,
+        Event("added", "", "tea"),
+        Event("recommended", "ann", "tea", 0, sample=0),
+        Event("answered", "ann", "tea", reward=3.0),
+        Event("added", "", "mud"),
+        Event("recommended", "ann", "mud", 1),
+        Event("closed", "ann"),
+    )
     found = statistics(events, reward={"unanswered": -1.0}).current()
     assert (found["visits"], found["lately"]["mean"], found["latest"][0]["reward"]) == (1, 3.0, 3.0)
     assert {row["product"]: row["mean"] for row in found["products"]["rows"]} == {"tea": 3.0, "mud": None}
@@ -351,8 +359,7 @@ def test_what_is_shown_after_a_visit_has_ended_by_its_answers_is_not_settled(eve
 @pytest.mark.parametrize("reward", [{}, {"unanswered": 0.0}], ids=["answers", "unanswered"])
 def test_no_request_looks_at_all_events(events, reward):
     """SQLite says how it will find rows: by a range of numbers, an index, or from the end up to a limit."""
-    written(events, [Event("added", "", product) for product in PRODUCTS])
-    written(events, day(0, 20))
+    write(events, *[Event("added", "", product) for product in PRODUCTS], *day(0, 20))
     statements = []
     sa.event.listen(events._database.engine, "before_execute", lambda *args: statements.append(args[1]))
     statistics(events, reward=reward).current()
@@ -368,7 +375,7 @@ def test_no_request_looks_at_all_events(events, reward):
 
 
 def test_a_visit_that_was_shown_nothing_may_end(events):
-    written(events, [Event("closed", "ann")])
+    write(events, Event("closed", "ann"))
     found = statistics(events).current()
     assert found["before"] == {"number": 1, "mean": 0.0, "low": None, "high": None}
     assert found["latest"][0]["shown"] == []
@@ -378,7 +385,7 @@ def test_a_visit_that_was_shown_nothing_may_end(events):
 def test_imported_visits_are_told_apart_from_those_that_were_served(events, monkeypatch, step):
     """They have a mean of their own, and neither what is lately nor a point mixes them with others."""
     monkeypatch.setattr(page_statistics, "STEP", step)
-    written(events, [Event("added", "", product) for product in PRODUCTS])
+    write(events, *[Event("added", "", product) for product in PRODUCTS])
     page, rewards = statistics(events), {"old": 2.0, "own": 5.0}
     for name, visits, sample in (("old", 333, None), ("own", 77, 0)):
         for i in range(visits):
@@ -386,7 +393,7 @@ def test_imported_visits_are_told_apart_from_those_that_were_served(events, monk
                 "recommended", f"{name}-{i}", "tea", 0, explored=None if sample is None else False, sample=sample
             )
             answer = Event("answered", shown.visit, "tea", reward=rewards[name] + (-1) ** i)
-            written(events, [shown, answer, Event("closed", shown.visit)])
+            write(events, shown, answer, Event("closed", shown.visit))
         for asked in (page, statistics(events)):  # while events come, and later
             while (found := asked.current())["read"] < found["events"]:
                 pass
@@ -480,7 +487,7 @@ def test_costs_and_trends_are_those_of_all_events(events, monkeypatch, step, wid
     rows = busy_days(3, 1000)
     page = statistics(events, reward={} if unanswered is None else {"unanswered": unanswered})
     for some in (rows[:1700], rows[1700:]):  # the page is asked while events come
-        written(events, some)
+        write(events, *some)
         while (found := page.current())["read"] < found["events"]:
             pass
     width = 64
@@ -505,7 +512,7 @@ def test_the_cost_is_that_of_exploring_where_it_happens(events):
             Event("recommended", f"v{i}", "tea", 0, **choice),
             Event("answered", f"v{i}", "tea", reward=reward),
         ]
-    written(events, rows)
+    write(events, *rows)
     page = statistics(events)
     page._counts.width = 2**13  # all are the latest events
     lately = page.current()["lately"]
@@ -520,7 +527,7 @@ def test_the_cost_is_that_of_exploring_where_it_happens(events):
 
 def test_products_that_rise_and_fall_are_named_and_removed_ones_are_not(events):
     rows = busy_days(4, 4000)
-    written(events, rows)
+    write(events, *rows)
     middle = len(events.since(0, 10**6)) // 2
     page = statistics(events)
     page._counts.width = 2 ** math.ceil(math.log2(middle / 4))  # the change lies between two periods
@@ -528,7 +535,7 @@ def test_products_that_rise_and_fall_are_named_and_removed_ones_are_not(events):
     assert [row["product"] for row in found["rising"]["rows"]] == ["tea"]
     assert [row["product"] for row in found["falling"]["rows"]] == ["a & b"]
     assert found["rising"]["rows"][0]["now"] > found["rising"]["rows"][0]["before"] + 0.1
-    written(events, [Event("removed", "", "tea")])
+    write(events, Event("removed", "", "tea"))
     found = page.current()["trends"]
     assert (found["rising"]["count"], found["falling"]["count"]) == (0, 1)
 
@@ -555,11 +562,11 @@ def test_without_a_change_hardly_any_product_is_named(reward):
 def test_what_is_earned_more_than_before_serving(events):
     chance = random.Random(0)
     rewards = {"old": [chance.gauss(2, 1) for _ in range(200)], "own": [chance.gauss(5, 2) for _ in range(90)]}
-    written(events, [Event("added", "", "tea")])
+    write(events, Event("added", "", "tea"))
     for name, some in rewards.items():
         for i, reward in enumerate(some):
             shown = Event("recommended", f"{name}-{i}", "tea", 0, sample=0 if name == "own" else None)
-            written(events, [shown, Event("answered", shown.visit, "tea", reward=reward)])
+            write(events, shown, Event("answered", shown.visit, "tea", reward=reward))
     found = statistics(events).current()["lately"]
     own = rewards["own"][-found["number"] :]
     half = stats.t.ppf(0.975, len(own) - 1) * math.hypot(stats.sem(own), stats.sem(rewards["old"]))
@@ -580,7 +587,7 @@ def all_the_same(own, before):
 
 @pytest.mark.parametrize("reward", [0.0, 1.0])
 def test_visits_that_earned_the_same_have_no_interval(events, reward):
-    written(events, all_the_same([reward] * 200, [0.0, 1.0] * 50))
+    write(events, *all_the_same([reward] * 200, [0.0, 1.0] * 50))
     found = statistics(events).current()
     unsure = {"mean": reward, "low": None, "high": None}
     assert found["lately"] | unsure == found["lately"]
@@ -599,11 +606,14 @@ def test_products_shown_without_a_best_guess_count_neither_as_it_nor_as_explorat
         page._counts.width = 2**13  # all are the latest events
         return page.current()["lately"]
 
-    written(events, busy_days(3, 600))
+    write(events, *busy_days(3, 600))
     alone = told()
     assert alone["cost"] is not None
-    written(events, [Event("recommended", f"w{i}", "tea", 0, propensity=1 / 65, sample=0) for i in range(10)])
-    written(events, [Event("answered", f"w{i}", "tea", reward=1000.0) for i in range(10)])
+    write(
+        events,
+        *[Event("recommended", f"w{i}", "tea", 0, propensity=1 / 65, sample=0) for i in range(10)],
+        *[Event("answered", f"w{i}", "tea", reward=1000.0) for i in range(10)],
+    )
     assert told() == alone | {"served": alone["served"] + 10}
 
 
@@ -621,7 +631,7 @@ def test_products_that_stay_without_an_answer_are_noticed(events, monkeypatch, s
         rows += [Event("closed", f"v{i}")] * (ends and len(clicked) < SLOTS)
         if ends:
             missing, shown = missing + SLOTS - len(clicked), shown + SLOTS
-    written(events, rows)
+    write(events, *rows)
 
     def told(**settings):
         page = statistics(events, **settings)
@@ -634,16 +644,20 @@ def test_products_that_stay_without_an_answer_are_noticed(events, monkeypatch, s
     assert 2 * missing > shown
     assert told(reward={"unanswered": 0.0}) is None
     answers = [Event("answered", f"w{i}", "tea", reward=0.0) for i in range(missing)]
-    written(events, [Event("recommended", it.visit, "tea", 0, sample=0) for it in answers])
-    written(events, [*answers, *(Event("closed", it.visit) for it in answers)])
+    write(
+        events,
+        *[Event("recommended", it.visit, "tea", 0, sample=0) for it in answers],
+        *answers,
+        *(Event("closed", it.visit) for it in answers),
+    )
     assert told() is None  # now it is less than half of them
 
 
 def test_few_products_without_an_answer_are_not_worth_a_word(events):
     for i in range(29):
-        written(events, [Event("recommended", f"v{i}", "tea", 0, sample=0), Event("closed", f"v{i}")])
+        write(events, Event("recommended", f"v{i}", "tea", 0, sample=0), Event("closed", f"v{i}"))
     assert statistics(events).current()["lately"]["missing"] is None
-    written(events, [Event("recommended", "last", "tea", 0, sample=0), Event("closed", "last")])
+    write(events, Event("recommended", "last", "tea", 0, sample=0), Event("closed", "last"))
     assert statistics(events).current()["lately"]["missing"] == {"number": 30, "of": 30}
 
 

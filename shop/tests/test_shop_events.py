@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from stories import write
 
 from rlsvi_shop.events import VERSION, Event, Events, StoreError
 from rlsvi_shop.settings import database_url
@@ -65,16 +66,14 @@ def test_events_come_back_as_they_were(events):
 
 def test_the_numbers_of_numpy_are_numbers(events):
     given = SHOWN._replace(slot=np.int64(0), propensity=np.float32(0.25), explored=np.bool_(1), sample=np.int64(7))
-    with events.writing() as writer:
-        writer.append([given])
+    write(events, given)
     (found,) = events.since(0, 1)
     assert found == SHOWN._replace(id=found.id)
     assert [type(x) for x in found[3:8]] == [int, type(None), float, bool, int]
 
 
 def test_an_event_without_a_time_happens_now(events):
-    with events.writing() as writer:
-        writer.append([Event("closed", "v")])
+    write(events, Event("closed", "v"))
     assert events.since(0, 1)[0].at > 1.7e9
 
 
@@ -94,8 +93,7 @@ def test_many_visits_are_read_at_once(events, many):
 def test_the_catalogue_holds_the_last_word_on_every_product(events):
     steps = [("added", "b", 1), ("added", "a", 2), ("removed", "b", None), ("added", "c", 3), ("added", "b", 4)]
     for kind, product, price in [*steps, ("removed", "a", None)]:
-        with events.writing() as writer:
-            writer.append([Event(kind, product=product, features=price and {"price": price})])
+        write(events, Event(kind, product=product, features=price and {"price": price}))
     found = events.catalogue()
     assert [(name, event.kind, event.features) for name, event in found.items()] == [
         ("b", "added", {"price": 4}),
@@ -107,14 +105,12 @@ def test_the_catalogue_holds_the_last_word_on_every_product(events):
 
 
 def test_the_catalogue_is_read_once_and_then_only_what_is_new(events, monkeypatch):
-    with events.writing() as writer:
-        writer.append([Event("added", product=name) for name in "abc"])
+    write(events, *[Event("added", product=name) for name in "abc"])
     read, rows = [], events._rows
     monkeypatch.setattr(events, "_rows", lambda *asked: read.append(rows(*asked)) or read[-1])
     assert list(events.catalogue()) == ["a", "b", "c"]
     assert list(events.catalogue()) == ["a", "b", "c"]
-    with events.writing() as writer:
-        writer.append([Event("removed", product="a")])
+    write(events, Event("removed", product="a"))
     assert events.catalogue()["a"].kind == "removed"
     assert [len(each) for each in read] == [3, 0, 1]
     events.catalogue().clear()  # a copy
@@ -189,8 +185,7 @@ def test_draws_travel_through_the_table(events):
     ids=range(8),
 )
 def test_wrong_events_are_refused(events, wrong):
-    with events.writing() as writer:
-        writer.append([Event("closed", "first")])
+    write(events, Event("closed", "first"))
     with pytest.raises(ValueError), events.writing() as writer:
         writer.append([Event("closed", "second"), wrong])
     assert [event.visit for event in events.since(0, 9)] == ["first"]
@@ -206,8 +201,7 @@ def test_an_unknown_kind_is_refused_by_the_database_too(events):
 
 @pytest.mark.parametrize("again", [SHOWN, Event("answered", "v", "p", reward=2.0), Event("closed", "v")])
 def test_nothing_happens_twice(events, again):
-    with events.writing() as writer:
-        writer.append([SHOWN, Event("answered", "v", "p", reward=1.0), Event("closed", "v")])
+    write(events, SHOWN, Event("answered", "v", "p", reward=1.0), Event("closed", "v"))
     words = "already has an event of this kind, visit and product"
     with pytest.raises(StoreError, match=words), events.writing() as writer:  # noqa: PT012
         writer.append(shown("other", "p"))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from stories import write
 from typer.testing import CliRunner
 
 from rlsvi.cli.app import app
@@ -39,11 +40,6 @@ WRITTEN = [
 def events(tmp_path):
     with Events(f"sqlite:///{tmp_path}/shop.db") as opened:
         yield opened
-
-
-def append(events, written):
-    with events.writing() as writer:
-        writer.append(written)
 
 
 def table(tmp_path, text, name="clicks.csv"):
@@ -77,7 +73,7 @@ def test_a_database_without_tables_is_told_and_left_alone(tmp_path):
 def test_a_frame_has_the_columns_of_the_table(events):
     assert events_frame(events).height == 0
     empty = events_frame(events).schema
-    append(events, WRITTEN)
+    write(events, *WRITTEN)
     frame = events_frame(events)
     assert frame.schema == empty
     assert (
@@ -92,13 +88,13 @@ def test_a_frame_has_the_columns_of_the_table(events):
 
 def test_a_frame_of_more_events_than_are_read_at_once(events, monkeypatch):
     monkeypatch.setattr("rlsvi_shop.exchange.AT_ONCE", 3)
-    append(events, [Event("closed", str(i)) for i in range(7)])
+    write(events, *[Event("closed", str(i)) for i in range(7)])
     assert events_frame(events)["id"].to_list() == [1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_files_come_back_as_they_were(events, tmp_path, suffix):
-    append(events, WRITTEN)
+    write(events, *WRITTEN)
     path = tmp_path / f"events.{suffix}"
     assert export_events(events, path) == len(WRITTEN)
     with Events(f"sqlite:///{tmp_path}/again.db") as again:
@@ -113,8 +109,11 @@ ESCAPED = ["'=1+1", "'+1", "'-1", "'@sum", "''=1", "'''-1", "'tea", "tea", "a=b"
 
 
 def test_names_that_a_spreadsheet_would_compute_are_escaped_in_csv(events, tmp_path):
-    append(events, [Event("recommended", name, name, slot=0, features={}) for name in NAMES])
-    append(events, [Event("answered", name, name, reward=-1.5) for name in NAMES])
+    write(
+        events,
+        *[Event("recommended", name, name, slot=0, features={}) for name in NAMES],
+        *[Event("answered", name, name, reward=-1.5) for name in NAMES],
+    )
     export_events(events, tmp_path / "events.csv")
     cells = pl.read_csv(tmp_path / "events.csv", infer_schema=False)
     assert cells["visit"].to_list() == cells["product"].to_list() == 2 * ESCAPED
@@ -167,7 +166,7 @@ def living():
 
 
 def test_from_sqlite_to_postgresql(events, postgres_url):
-    append(events, WRITTEN)
+    write(events, *WRITTEN)
     with Events(postgres_url) as again:
         import_events(again, SETTINGS, events_frame(events))
         assert events_frame(again).equals(events_frame(events))
@@ -188,7 +187,7 @@ def test_any_events_come_back_from_files(tmp_path_factory, visits, suffix):
     with Events(f"sqlite:///{folder}/one.db") as one, Events(f"sqlite:///{folder}/two.db") as two:
         for visit, (reward, features, product, explored) in visits.items():
             shown = Event("recommended", visit, product, 0, None, 0.5, explored, 1, features, 1.0)
-            append(one, [shown, Event("answered", visit, product, reward=reward, at=2.0)])
+            write(one, shown, Event("answered", visit, product, reward=reward, at=2.0))
         export_events(one, folder / f"events.{suffix}")
         import_events(two, SETTINGS, folder / f"events.{suffix}")
         assert two.since(0, 99) == one.since(0, 99)
@@ -293,7 +292,7 @@ def test_tables_that_are_wrong_are_named(events, tmp_path, text, words):
 
 
 def test_visits_that_the_database_has_already_are_refused(events, tmp_path):
-    append(events, [Event("closed", "known")])
+    write(events, Event("closed", "known"))
     with pytest.raises(ValueError, match="nothing was imported: the database already has visit 'known'"):
         import_events(events, SETTINGS, table(tmp_path, "visit,product,reward\nknown,p,1\n"))
     assert events.last() == 1
@@ -329,7 +328,7 @@ def test_rewards_that_were_corrected_or_came_before_the_limits_are_imported_with
         Event("answered", "v", "p", reward=1e6, at=2.0),
         Event("answered", "v", "p", reward=1.0, correction=1, at=3.0),
     ]
-    append(events, written)
+    write(events, *written)
     export_events(events, tmp_path / "events.csv")
     with Events(f"sqlite:///{tmp_path}/new.db") as new:
         import_events(new, ShopSettings(reward={"low": 0, "high": 5}), tmp_path / "events.csv")
@@ -353,7 +352,7 @@ a,x,2.5,0,,fr,,1794859051.5
 
 
 def test_clicks_become_visits(events, tmp_path):
-    append(events, [Event("added", product="x")])
+    write(events, Event("added", product="x"))
     imported = import_events(events, SETTINGS, table(tmp_path, CLICKS))
     assert imported == (3, 2, 2, 1 + 4 + 3)
     assert str(imported) == "3 rows, 2 visits, 2 products"
@@ -403,7 +402,7 @@ def test_the_least_that_clicks_have(events, tmp_path):
 
 
 def test_products_that_were_removed_stay_so(events, tmp_path):
-    append(events, [Event("added", product="p"), Event("removed", product="p")])
+    write(events, Event("added", product="p"), Event("removed", product="p"))
     import_events(events, SETTINGS, table(tmp_path, "visit,product,reward\nv,p,1\n"))
     assert events.catalogue()["p"].kind == "removed"
 

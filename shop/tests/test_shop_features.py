@@ -1,8 +1,6 @@
 """Customers and products as numbers."""
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -110,12 +108,7 @@ def test_what_is_stored_encodes_as_what_was_given(context):
 
 
 def test_hashing_is_the_same_in_every_process():
-    code = (
-        f"from rlsvi_shop.features import Encoder; print(Encoder({SCHEMA!r}).encode({{'referrer': 'ä'}}).tolist())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     here = ENCODER.encode({"referrer": "ä"})
-    assert done.stdout.strip() == str(here.tolist())
     assert np.flatnonzero(here).tolist() == [7]  # and in every version: models in use rely on it
     assert here[7] == 1
 

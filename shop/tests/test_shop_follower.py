@@ -1,7 +1,6 @@
 """The learner of a shop: what it follows, when it draws samples, what it survives, and which files it trusts."""
 
 import contextlib
-import json
 import logging
 import os
 import re
@@ -16,6 +15,7 @@ import time
 import numpy as np
 import pytest
 from serving import PRODUCTS, SCHEMA, new_shop, serving
+from stories import visit, write
 from typer.testing import CliRunner
 
 from contract.interrupts import Lines, interrupted, some
@@ -51,20 +51,6 @@ def settings(folder, **options):
     return ShopSettings(**{"database": f"sqlite:///{folder}/shop.db", "slots": 3, "learning": QUICK, **options})
 
 
-def write(events, *rows):
-    with events.writing() as writer:
-        writer.append(rows)
-
-
-def visit(name, *products, closed=True):
-    """The events of a visit whose products are liked."""
-    shown = [
-        (Event("recommended", name, product, slot), Event("answered", name, product, reward=1.0))
-        for slot, product in enumerate(products)
-    ]
-    return [*(event for pair in shown for event in pair), *([Event("closed", name)] if closed else [])]
-
-
 def catalogue(*products):
     return [Event("added", product=product) for product in products]
 
@@ -81,7 +67,7 @@ def taught(where, visits=5):
     with Follower(where) as follower:
         write(follower.events, *catalogue("tea", "coffee"))
         for n in range(visits):
-            write(follower.events, *visit(f"v{n}", "tea"))
+            write(follower.events, *visit(f"v{n}", tea=1.0))
         follower.catch_up()
         follower.publish()
         follower.stop()
@@ -143,7 +129,7 @@ def test_a_snapshot_is_left_out_after_an_older_copy_of_the_database_went_on(tmp_
     with contextlib.closing(sqlite3.connect(tmp_path / "shop.db")) as database:
         database.execute(f"VACUUM INTO '{tmp_path}/copy.db'")
     with Follower(where) as follower:
-        write(follower.events, *visit("later", "coffee"))
+        write(follower.events, *visit("later", coffee=1.0))
         follower.catch_up()
         follower.stop()
     for path in tmp_path.glob("shop.db*"):
@@ -151,7 +137,7 @@ def test_a_snapshot_is_left_out_after_an_older_copy_of_the_database_went_on(tmp_
             path.unlink()
     (tmp_path / "copy.db").rename(tmp_path / "shop.db")
     with Events(where.database) as events:
-        write(events, *visit("other", "tea"), *visit("another", "tea"))
+        write(events, *visit("other", tea=1.0), *visit("another", tea=1.0))
     with Follower(where) as follower:
         assert follower.learner.visits == 7
         assert follower.learner.chains.products.shown[:2].tolist() == [7, 0]
@@ -285,11 +271,11 @@ def test_samples_are_due_by_the_visits_that_are_remembered_and_by_time(tmp_path,
         clock[1] -= 1000
         for n in range(4):
             assert not follower.due
-            write(follower.events, *visit(f"v{n}", "tea"))
+            write(follower.events, *visit(f"v{n}", tea=1.0))
             follower.catch_up()
         assert follower.due  # more than 3% of 100
         follower.refresh()
-        write(follower.events, *visit("one", "tea"))
+        write(follower.events, *visit("one", tea=1.0))
         follower.catch_up()
         clock[1] += 59
         assert not follower.due
@@ -342,7 +328,7 @@ def test_a_step_that_fails_is_tried_again_after_longer_pauses(tmp_path, monkeypa
     where, clock = taught(settings(tmp_path)), [0.0]
     before = where.file("draws").read_bytes()
     with Events(where.database) as events:
-        write(events, *visit("new", "tea"))
+        write(events, *visit("new", tea=1.0))
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     owner, name = (follower, "write_draws") if isinstance(failure, OSError) else (ShopLearner, "refresh")
     works, tries = getattr(owner, name), []
@@ -376,8 +362,8 @@ def test_ctrl_c_at_any_line_of_the_learner_loses_nothing(tmp_path, quick_disk, m
 
         def happen(n):
             """A visit that ends with its last answer, one that is closed, one that goes on, and a new price."""
-            tea, open_visit = visit(f"tea{n}", "tea"), [Event("recommended", f"open{n}", "tea", 0)]
-            complete = visit(f"both{n}", "tea", "coffee", closed=False)
+            tea, open_visit = visit(f"tea{n}", tea=1.0), [Event("recommended", f"open{n}", "tea", 0)]
+            complete = visit(f"both{n}", closed=False, tea=1.0, coffee=1.0)
             price = Event("added", product="tea", features={"price": 0.5 * (n % 3)})
             write(follower.events, *tea, *complete, *open_visit, price)
 
@@ -422,21 +408,14 @@ def known(learner):
     )
 
 
-def test_an_error_that_ends_a_process_and_warnings_are_lines_of_json(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+def test_an_error_that_ends_a_process_and_warnings_are_lines_of_json(logged):
+    log_as("learner")
     try:
-        log_as("learner")
-        try:
-            raise StoreError("another learner already works")
-        except StoreError as error:
-            sys.excepthook(type(error), error, error.__traceback__)
-        logging.getLogger("py.warnings").warning("odd")
-    finally:
-        logging.captureWarnings(False)
-        root.handlers[:], root.level = handlers, level
-    failed, odd = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        raise StoreError("another learner already works")
+    except StoreError as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+    logging.getLogger("py.warnings").warning("odd")
+    failed, odd = logged()
     assert failed["event"] == "failed"
     assert failed["why"] == "StoreError: another learner already works"
     assert "Traceback" in failed["traceback"]
@@ -469,6 +448,7 @@ def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
         assert float(line.split()[1]) == first + 8
 
 
+@pytest.mark.slow
 def test_a_learner_yields_to_others():
     """In a process and a session of its own, as the learner has."""
     told = (
@@ -492,7 +472,7 @@ def test_past_visits_that_are_imported_do_not_mean_that_learning_falls_behind(tm
         assert follower.learner.fresh
         assert follower.publish() == 0.0
         clock[0] += 20.0
-        write(follower.events, *(event._replace(at=1.0) for event in visit("old", "tea")))
+        write(follower.events, *(event._replace(at=1.0) for event in visit("old", tea=1.0)))
         follower.catch_up()
         assert min(event.at for event in follower.events.since(0, 100)) == 1.0
         assert follower.publish() == 20.0
@@ -503,7 +483,7 @@ def test_the_service_tells_whether_learning_falls_behind(tmp_path, clock, caplog
     with Recommender(where, learning=False) as server, Follower(where) as follower, serving(server) as ask:
         follower.step()
         for seconds, told in ((30.0, "ok"), (500.0, "behind"), (30.0, "ok")):
-            write(follower.events, *visit(f"of {clock[0]}", "tea"))
+            write(follower.events, *visit(f"of {clock[0]}", tea=1.0))
             clock[0], clock[1] = clock[0] + seconds, clock[1] + 500.0
             caplog.clear()
             with caplog.at_level(logging.INFO, "rlsvi_shop"):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from benchmarks import shop_coverage
 from scipy import stats
+from stories import visit, write
 from typer.testing import CliRunner
 
 from rlsvi.cli.app import app
@@ -119,6 +120,7 @@ def logged(rng, visits=1000, products=5, rate=0.4, propensity=None, support=None
     return LoggedSteps(np.arange(visits + 1), reward, p, False, chance, value, value[:, None])
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_truth_as_often_as_they_say():
     """Of 400 logs, 95% have a standard error of 1.1%: 4 of them are allowed."""
     for rate, visits in ((0.4, 500), (0.05, 3000)):
@@ -179,11 +181,11 @@ def test_a_slot_without_an_answer_counts_for_the_weights():
         event
         for v in range(30)
         for name in "abc"
-        for event in answered(f"{name}{v}", name, float("abc".index(name)))
+        for event in visit(f"{name}{v}", **{name: float("abc".index(name))})
     ]
     draws, products = learned(settings, numbered([*added, *past]), {event.visit for event in past})
-    visit = [Event("recommended", "v", name, slot, propensity=0.5) for slot, name in enumerate("ca")]
-    steps = steps_of(settings, products, draws, numbered([*added, *visit, Event("closed", "v")]))
+    shown = [Event("recommended", "v", name, slot, propensity=0.5) for slot, name in enumerate("ca")]
+    steps = steps_of(settings, products, draws, numbered([*added, *shown, Event("closed", "v")]))
     assert steps.chance.ravel().tolist() == [1.0, 0.0]
     assert steps.reward.tolist() == [0.0, 0.0]
 
@@ -251,8 +253,8 @@ def test_memory_does_not_grow_with_the_catalogue():
 def test_the_events_of_the_database_are_judged(tmp_path):
     settings = ShopSettings(slots=1, database=f"sqlite:///{tmp_path}/shop.db")
     stored = uniform_events(draw_taste(3, seed=3), 12, 1, np.random.default_rng(1))
-    with Events(settings.database) as events, events.writing() as writer:
-        writer.append(stored)
+    with Events(settings.database) as events:
+        write(events, *stored)
     assert str(judge(settings)) == str(judge(settings, stored))
 
 
@@ -260,8 +262,8 @@ def test_the_command_prints_json(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop.toml").write_text('database = "sqlite:///shop.db"\nslots = 1\n')
     stored = uniform_events(draw_taste(2, seed=3), 400, 1, np.random.default_rng(1))
-    with Events(f"sqlite:///{tmp_path}/shop.db") as events, events.writing() as writer:
-        writer.append(stored)
+    with Events(f"sqlite:///{tmp_path}/shop.db") as events:
+        write(events, *stored)
     printed = CliRunner().invoke(app, ["judge-shop", "shop.toml", "--json"])
     assert printed.exit_code == 0, printed.stderr
     found, value = json.loads(printed.stdout), judge(ShopSettings.from_toml("shop.toml"))
@@ -277,7 +279,7 @@ def test_steps_say_what_was_known_and_samples_choose_among_what_was_allowed():
     events = numbered(
         [
             *(Event("added", product=name) for name in "abcd"),
-            *(event for v in range(40) for event in answered(f"t{v}", "abcd"[v % 4], float(v % 4 == 3))),
+            *(event for v in range(40) for event in visit(f"t{v}", **{"abcd"[v % 4]: float(v % 4 == 3)})),
             Event("recommended", "v", "a", 0, features={"age": 75}),
             Event("recommended", "v", "b", 1, among=["a", "b", "c", "wine"]),
             Event("answered", "v", "a", reward=2.0),
@@ -304,14 +306,6 @@ def test_steps_say_what_was_known_and_samples_choose_among_what_was_allowed():
     assert steps.chance[:, 0].tolist() == [0.0, float(second), 1.0, float(fourth)]
     assert steps.chosen_value[0] == pytest.approx(draws.base[0] + draws.weight[0, :2, products["d"]] @ [1.0, 0.5])
     assert steps.propensity is None
-
-
-def answered(visit, product, reward):
-    return [
-        Event("recommended", visit, product, 0),
-        Event("answered", visit, product, reward=reward),
-        Event("closed", visit),
-    ]
 
 
 def test_too_few_visits_are_refused():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import shop_model_twin as twin
+from stories import tell, visit
 
 from rlsvi.core.archive import ArchiveError
 from rlsvi_shop.events import Event
@@ -65,18 +66,16 @@ def same(one, other):
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def tell(learner, *events):
-    for event in events:
-        learner.take(event._replace(id=learner.last + 1))
-
-
 def test_visits_are_learned_from_as_they_happened():
     learner = ShopLearner(settings(features=False))
-    tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
-    tell(learner, *(Event("recommended", visit="v", product=f"p{a}", slot=a) for a in range(2)))
-    tell(learner, Event("answered", visit="v", product="p1", reward=0.0))
-    tell(learner, Event("recommended", visit="v", product="p5", slot=2))
-    tell(learner, Event("answered", visit="v", product="p0", reward=2.5))
+    tell(
+        learner,
+        *(Event("added", product=f"p{a}") for a in range(N)),
+        *(Event("recommended", visit="v", product=f"p{a}", slot=a) for a in range(2)),
+        Event("answered", visit="v", product="p1", reward=0.0),
+        Event("recommended", visit="v", product="p5", slot=2),
+        Event("answered", visit="v", product="p0", reward=2.5),
+    )
     assert (list(learner.open), learner.visits) == (["v"], 0)
     tell(learner, Event("closed", visit="v"))
     assert (list(learner.open), learner.visits) == ([], 1)
@@ -89,10 +88,9 @@ def test_visits_are_learned_from_as_they_happened():
 
 def test_a_visit_ends_with_its_last_answer():
     learner = ShopLearner(settings(features=False))
-    tell(learner, Event("added", product="a"), Event("added", product="b"))
-    for slot, product in enumerate("ab"):  # there are fewer products than slots
-        tell(learner, Event("recommended", visit="v", product=product, slot=slot))
-        tell(learner, Event("answered", visit="v", product=product, reward=1.0))
+    tell(
+        learner, Event("added", product="a"), Event("added", product="b"), *visit("v", closed=False, a=1.0, b=1.0)
+    )  # there are fewer products than slots
     assert (learner.visits, learner.open) == (1, {})
 
 
@@ -112,9 +110,7 @@ def test_a_visit_ends_with_its_last_answer():
 )
 def test_what_does_not_fit_is_ignored(event):
     learner = ShopLearner(settings(features=False))
-    tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
-    tell(learner, Event("recommended", visit="v", product="p0", slot=0))
-    tell(learner, Event("answered", visit="v", product="p0", reward=1.0))
+    tell(learner, *(Event("added", product=f"p{a}") for a in range(N)), *visit("v", closed=False, p0=1.0))
     before = vars(learner.open["v"]).copy()
     tell(learner, event)
     assert learner.ignored == 1
@@ -180,19 +176,17 @@ def test_equal_rewards_say_nothing_about_the_noise(reward, given):
     learner = ShopLearner(settings(features=False, remember=40, **given))
     tell(learner, *[Event("added", product=f"p{a}") for a in range(N)])
 
-    def visit(i, *rewards):
-        for slot, each in enumerate(rewards):
-            tell(learner, Event("recommended", f"v{i}", f"p{(i + slot) % N}", slot=slot))
-            tell(learner, Event("answered", f"v{i}", f"p{(i + slot) % N}", reward=each))
+    def samples_after(i, *rewards):
+        tell(learner, *visit(f"v{i}", False, **{f"p{(i + slot) % N}": each for slot, each in enumerate(rewards)}))
         return learner.refresh()
 
     chains, sigma = learner.chains, given.get("sigma") or 0.5 * (reward or 1.0)
     for i in range(80):  # the first of them are forgotten
-        draws = visit(i, *[reward] * J)
+        draws = samples_after(i, *[reward] * J)
     assert chains.sigma == pytest.approx(sigma)
     assert chains.tuned_at == 0
     assert np.ptp(draws.weight[1:, 0], axis=0).max() > 1e-4 * sigma  # the samples differ: it explores
-    visit(80, reward + 1.0, reward, reward)
+    samples_after(80, reward + 1.0, reward, reward)
     assert chains.tuned_at == chains.statistics.answers == 81 * J
     assert 0.01 < chains.sigma < 0.5
 
@@ -200,12 +194,8 @@ def test_equal_rewards_say_nothing_about_the_noise(reward, given):
 def test_the_baseline_is_the_mean_reward_of_recent_visits_from_a_slot_on():
     learner = ShopLearner(settings(features=False))
     tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
-    for i, rewards in enumerate([(2.0, 1.0), (4.0, None), (0.0, 3.0)]):
-        for slot, reward in enumerate(rewards):
-            tell(learner, Event("recommended", visit=f"v{i}", product=f"p{slot}", slot=slot))
-            if reward is not None:
-                tell(learner, Event("answered", visit=f"v{i}", product=f"p{slot}", reward=reward))
-        tell(learner, Event("closed", visit=f"v{i}"))
+    for i, (first, second) in enumerate([(2.0, 1.0), (4.0, None), (0.0, 3.0)]):
+        tell(learner, *visit(f"v{i}", p0=first, p1=second))
     mean = 10.0 / 5
     slots = [(6.0 + mean) / 4, (4.0 + mean) / 3, mean]
     assert learner.refresh().base == pytest.approx([sum(slots[j:]) for j in range(3)] + [0.0])
@@ -236,8 +226,7 @@ def test_with_one_slot_forgetting_changes_nothing():
         )
         tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
         for i in range(60):
-            tell(learner, Event("recommended", visit=f"v{i}", product=f"p{i % N}", slot=0))
-            tell(learner, Event("answered", visit=f"v{i}", product=f"p{i % N}", reward=float(i % 7)))
+            tell(learner, *visit(f"v{i}", False, **{f"p{i % N}": float(i % 7)}))
             if i % 10 == 9:
                 learner.refresh()
         found.append(learner.refresh())
@@ -267,12 +256,13 @@ def test_a_new_product_is_known_by_its_features():
     learner = ShopLearner(settings(exploration=0.1))
     tell(learner, *(Event("added", product=f"p{a}", features={"price": a / 5}) for a in range(N)))
     for i in range(200):
-        tell(learner, Event("recommended", visit=f"v{i}", product=f"p{i % N}", slot=0))
-        tell(learner, Event("answered", visit=f"v{i}", product=f"p{i % N}", reward=float(i % N)))
-        tell(learner, Event("closed", visit=f"v{i}"))
+        tell(learner, *visit(f"v{i}", **{f"p{i % N}": float(i % N)}))
     learner.refresh()
-    tell(learner, Event("added", product="dear", features={"price": 1.0}))
-    tell(learner, Event("added", product="cheap", features={"price": -1.0}))
+    tell(
+        learner,
+        Event("added", product="dear", features={"price": 1.0}),
+        Event("added", product="cheap", features={"price": -1.0}),
+    )
     draws = learner.refresh()
     values = draws.weight[0, 0]
     assert values[N] > values[:3].max()
@@ -364,8 +354,7 @@ def test_values_are_those_of_the_samples_where_targets_are_rewards(exploration, 
     learner, rng = ShopLearner(alone), np.random.default_rng(0)
     tell(learner, *(Event("added", product=f"p{a}", features={"price": a / N}) for a in range(N)))
     for i in range(60):
-        tell(learner, Event("recommended", visit=f"v{i}", product=f"p{i % 4}", slot=0))
-        tell(learner, Event("answered", visit=f"v{i}", product=f"p{i % 4}", reward=float(rng.normal(i % 4))))
+        tell(learner, *visit(f"v{i}", False, **{f"p{i % 4}": float(rng.normal(i % 4))}))
     draws = learner.refresh()
     values = draws.base[0] + draws.weight[:, 0]  # nothing is known of customers: u = (1, 0, ..)
     assert draws.value == pytest.approx(values[0])
@@ -380,8 +369,7 @@ def samples_with(products, reward):
     learner, rng = ShopLearner(alone), np.random.default_rng(0)
     tell(learner, *(Event("added", product=f"p{a}") for a in range(products)))
     for i in range(200):
-        tell(learner, Event("recommended", visit=f"v{i}", product=f"p{i % 9}", slot=0))
-        tell(learner, Event("answered", visit=f"v{i}", product=f"p{i % 9}", reward=reward(rng)))
+        tell(learner, *visit(f"v{i}", False, **{f"p{i % 9}": reward(rng)}))
     return learner.refresh().weight[1:, 0, 9].std()
 
 

@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
+from stories import tell, visit
 from test_shop_day import FILES
 
 from rlsvi_shop import Event, Events, Recommender, ShopSettings, import_events, judge
@@ -55,10 +56,8 @@ def test_limits_that_contradict_each_other_are_refused(wrong):
 
 def test_rewards_that_were_stored_before_count_as_the_nearer_limit():
     learner = ShopLearner(ShopSettings(slots=1, reward={"low": 0, "high": 2}, learning=LEARNING))
-    for number, (visit, reward) in enumerate({"x": 9.0, "y": -9.0, "z": 1.5}.items()):
-        learner.take(Event("added", product=visit, id=3 * number + 1))
-        learner.take(Event("recommended", visit, visit, 0, id=3 * number + 2))
-        learner.take(Event("answered", visit, visit, reward=reward, id=3 * number + 3))
+    for name, reward in {"x": 9.0, "y": -9.0, "z": 1.5}.items():
+        tell(learner, Event("added", product="a"), *visit(name, a=reward))
     assert learner.chains.visits.arrays().reward.tolist() == [2.0, 0.0, 1.5]
 
 
@@ -80,19 +79,12 @@ def test_a_judge_takes_rewards_that_were_stored_before_as_the_nearer_limit():
 def test_one_wild_reward_does_not_ruin_a_shop(wild):
     rng, shown = np.random.default_rng(0), []
     learner = ShopLearner(ShopSettings(slots=1, learning={**LEARNING, "draws": 16}))
-    numbers = iter(range(1, 10**6))
-
-    def take(kind, **columns):
-        learner.take(Event(kind, id=next(numbers), **columns))
-
-    for a in range(6):
-        take("added", product=str(a))
+    tell(learner, *(Event("added", product=str(a)) for a in range(6)))
     draws = learner.refresh()
     for v in range(400):
         a = choose(draws, draw_of(f"v{v}", draws, 0), [], [], [], order=v).product
         reward = float(rng.random() < (0.7 if a == 3 else 0.2))
-        take("recommended", visit=f"v{v}", product=str(a), slot=0)
-        take("answered", visit=f"v{v}", product=str(a), reward=wild if v == 200 else reward)
+        tell(learner, *visit(f"v{v}", False, **{str(a): wild if v == 200 else reward}))
         if learner.due:
             draws = learner.refresh()
         shown.append(a == 3)
@@ -154,38 +146,26 @@ def test_the_learner_follows_a_correction(tmp_path, when, corrections, unanswere
     )
     found = []
     for told in (1e6, corrections[-1]):
-        rng, learner, numbers = np.random.default_rng(1), ShopLearner(settings), iter(range(1, 10**6))
-
-        def take(kind, learner=learner, numbers=numbers, **columns):
-            learner.take(Event(kind, id=next(numbers), **columns))
-
-        def correct(take=take):
-            for i, reward in enumerate(corrections):
-                take("answered", visit="v7", product="0", reward=reward, correction=i + 1)
-
-        for a in range(5):
-            take("added", product=str(a), features={"price": a % 3})
+        rng, learner = np.random.default_rng(1), ShopLearner(settings)
+        later = [Event("answered", "v7", "0", reward=it, correction=i + 1) for i, it in enumerate(corrections)]
+        tell(learner, *(Event("added", product=str(a), features={"price": a % 3}) for a in range(5)))
         for v in range(40):
             for slot, a in enumerate((v + np.array([0, 3, 4])) % 5):
-                take("recommended", visit=f"v{v}", product=str(a), slot=slot, features={} if slot == 0 else None)
+                tell(learner, Event("recommended", f"v{v}", str(a), slot, features={} if slot == 0 else None))
                 reward = told if (v, slot) == (7, 1) else float(rng.random() < 0.2 * a)
                 if reward is not None:
-                    take("answered", visit=f"v{v}", product=str(a), reward=reward)
+                    tell(learner, Event("answered", f"v{v}", str(a), reward=reward))
                 if when == "open" and told == 1e6 and (v, slot) == (7, 1):
-                    correct()
-            take("closed", visit=f"v{v}")
+                    tell(learner, *later)
+            tell(learner, Event("closed", f"v{v}"))
         if when in ("refreshed", "snapshot"):
             learner.refresh()
         if when == "snapshot":
             save_learner(tmp_path / "learner.rlsvi", learner)
             learner = load_learner(tmp_path / "learner.rlsvi", settings)
         if when != "open" and told == 1e6:
-            fresh, later = learner.fresh, iter(range(10**6, 2 * 10**6))
-            correct(
-                lambda kind, learner=learner, later=later, **columns: learner.take(
-                    Event(kind, id=next(later), **columns)
-                )
-            )
+            fresh = learner.fresh
+            tell(learner, *later)
             assert learner.fresh == fresh + len(corrections) * (when in ("refreshed", "snapshot"))
         chains = learner.chains
         for _ in range(3):

@@ -12,16 +12,12 @@ from pathlib import Path
 
 import pytest
 from postgres_server import LocalServer, binaries
+from stories import write
 
 from rlsvi_shop.events import CATALOGUE, Event, Events, InDoubt, StoreError, _select_visits
 
 slow = pytest.mark.slow
 MANY_EVENTS = [Event("recommended", f"v{i}", "p" * 200) for i in range(2000)]
-
-
-def append(events, *written):
-    with events.writing() as writer:
-        return writer.append(written)
 
 
 # ---- SQLite -----------------------------------------------------------------------------------------------
@@ -53,15 +49,15 @@ def test_an_index_finds_visits_and_products(events, statement):
 
 
 def test_the_disk_is_full_and_has_space_again(events):
-    append(events, Event("closed", "first"))
+    write(events, Event("closed", "first"))
     (pages,) = events._rows("PRAGMA page_count", {})[0]
     events._rows(f"PRAGMA max_page_count = {pages + 3}", {})  # fails as a full disk does
     for _ in range(2):
         with pytest.raises(StoreError, match="could not write: the disk is full: free some space"):
-            append(events, *MANY_EVENTS)
+            write(events, *MANY_EVENTS)
         assert [event.visit for event in events.since(0, 9)] == ["first"]
     events._rows("PRAGMA max_page_count = 1000000", {})
-    assert append(events, *MANY_EVENTS) == list(range(2, 2002))
+    assert write(events, *MANY_EVENTS) == list(range(2, 2002))
 
 
 @pytest.fixture
@@ -84,13 +80,13 @@ def test_a_small_disk_is_full(small_disk):
         stored = 0
         with pytest.raises(StoreError, match="could not write: the disk is full"):  # noqa: PT012
             for i in range(1000):
-                append(events, *[Event("recommended", f"{i}", str(j) * 50) for j in range(20)])
+                write(events, *[Event("recommended", f"{i}", str(j) * 50) for j in range(20)])
                 stored = i + 1
         assert stored > 0
         assert len(events.since(0, 10**6)) == 20 * stored
         (small_disk / "more").unlink(missing_ok=True)
         subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
-        append(events, *[Event("recommended", "again", str(j) * 50) for j in range(20)])
+        write(events, *[Event("recommended", "again", str(j) * 50) for j in range(20)])
         assert len(events.since(0, 10**6)) == 20 * (stored + 1)
 
 
@@ -160,7 +156,7 @@ def test_a_folder_instead_of_a_file(tmp_path):
 
 def test_a_damaged_database(path):
     with Events(f"sqlite:///{path}") as events:
-        append(events, *MANY_EVENTS)
+        write(events, *MANY_EVENTS)
     with open(path, "r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 8192))
@@ -170,39 +166,39 @@ def test_a_damaged_database(path):
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_a_file_that_is_gone(events, path, how):
-    append(events, Event("closed", "v"))
+    write(events, Event("closed", "v"))
     path.unlink()
     if how == "replaced":
         sqlite3.connect(path).close()
         path.touch()
     with pytest.raises(StoreError, match="was removed or replaced: start the service again"):
-        append(events, Event("closed", "w"))
+        write(events, Event("closed", "w"))
 
 
 def test_another_program_keeps_the_file_locked(events, path):
-    append(events, Event("closed", "v"))
+    write(events, Event("closed", "v"))
     events._rows("PRAGMA busy_timeout = 50", {})
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="another program keeps it locked"):
-        append(events, Event("closed", "w"))
+        write(events, Event("closed", "w"))
     assert events.last() == 1  # readers are not disturbed
     other.execute("ROLLBACK")
     other.close()
-    assert append(events, Event("closed", "w")) == [2]
+    assert write(events, Event("closed", "w")) == [2]
 
 
 def test_a_writer_that_keeps_its_turn(events, path, monkeypatch):
     fcntl = pytest.importorskip("fcntl", reason="there are no such locks here")
-    append(events, Event("closed", "v"))
+    write(events, Event("closed", "v"))
     monkeypatch.setattr("rlsvi_shop.events.PATIENCE", 0.05)
     with open(f"{path}.writing", "rb") as queue:
         fcntl.flock(queue, fcntl.LOCK_EX)
-        for call in (lambda: append(events, Event("closed", "w")), lambda: Events(f"sqlite:///{path}")):
+        for call in (lambda: write(events, Event("closed", "w")), lambda: Events(f"sqlite:///{path}")):
             with pytest.raises(StoreError, match=r"kept its turn to write for 0.05 seconds: look for .*\.writing"):
                 call()
         assert events.last() == 1  # readers are not disturbed
-    assert append(events, Event("closed", "w")) == [2]
+    assert write(events, Event("closed", "w")) == [2]
 
 
 # ---- PostgreSQL -------------------------------------------------------------------------------------------
@@ -223,11 +219,11 @@ def own_server():
 
 def test_a_server_that_is_killed_and_started_again(own_server):
     with Events(own_server.new_url()) as events:
-        append(events, Event("closed", "before"))
+        write(events, Event("closed", "before"))
         for how in (signal.SIGKILL, signal.SIGINT):
             with events.learner_lock() as held:
                 own_server.stop(how)
-                for call in (events.last, lambda: append(events, Event("closed", "w"))):
+                for call in (events.last, lambda: write(events, Event("closed", "w"))):
                     with pytest.raises(StoreError, match=r"check that it runs|try again soon") as caught:
                         call()
                     assert "secret" not in str(caught.value)
@@ -243,7 +239,7 @@ def test_a_server_that_is_killed_and_started_again(own_server):
                     with events.learner_lock():  # another learner was faster
                         assert not held()
             assert events.since(0, 9)[0].visit == "before"  # the next call works
-            append(events, Event("closed", f"after {how}"))
+            write(events, Event("closed", f"after {how}"))
         assert [event.visit for event in events.since(0, 9)] == ["before", "after 9", "after 2"]
 
 
@@ -255,9 +251,9 @@ def test_connections_that_are_lost_while_idle(postgres_url, postgres, first):
             writer.append([Event("closed", "v")])
         end_connections(postgres)
         if first == "write":
-            append(events, Event("closed", "w"))
+            write(events, Event("closed", "w"))
         assert events.last() == (1 if first == "read" else 2)
-        append(events, Event("closed", "x"))
+        write(events, Event("closed", "x"))
 
 
 def end_connections(server):
@@ -279,7 +275,7 @@ def test_a_connection_that_is_lost_in_a_transaction(postgres_url, postgres):
             end_connections(postgres)
             writer.append([Event("closed", "w")])
         assert events.last() == 0
-        append(events, Event("closed", "v"))
+        write(events, Event("closed", "v"))
 
 
 def test_a_connection_that_is_lost_in_the_end(postgres_url, postgres):
@@ -287,7 +283,7 @@ def test_a_connection_that_is_lost_in_the_end(postgres_url, postgres):
         with pytest.raises(InDoubt, match="not known whether the events were"), events.writing() as writer:  # noqa: PT012
             writer.append([Event("closed", "v")])
             end_connections(postgres)
-        append(events, Event("closed", "w"))
+        write(events, Event("closed", "w"))
     assert "may have been stored; send it again" in InDoubt.for_client
 
 
@@ -306,18 +302,18 @@ def test_a_writer_that_keeps_its_turn_too_long(postgres_url, monkeypatch):
         with events.writing() as writer:
             writer.append([Event("closed", "v")])
             with pytest.raises(StoreError, match="another process kept its turn to write for too long"):
-                append(other, Event("closed", "w"))
-        append(other, Event("closed", "w"))
+                write(other, Event("closed", "w"))
+        write(other, Event("closed", "w"))
 
 
 def test_a_server_that_is_read_only(postgres_url, postgres):
     with Events(postgres_url) as events:
-        append(events, Event("closed", "v"))
+        write(events, Event("closed", "v"))
     read_only = postgres_url.replace("options=", "options=-cdefault_transaction_read_only%3Don%20")
     with Events(read_only) as events:
         assert events.last() == 1
         with pytest.raises(StoreError, match="the server is read-only: connect to the primary server"):
-            append(events, Event("closed", "w"))
+            write(events, Event("closed", "w"))
 
 
 @pytest.mark.parametrize(
@@ -336,7 +332,7 @@ def test_a_server_or_database_that_is_not_there(postgres, address, words):
 def test_text_that_postgresql_cannot_hold(postgres_url):
     with Events(postgres_url) as events:
         with pytest.raises((StoreError, ValueError)):
-            append(events, Event("closed", "a\x00b"))
+            write(events, Event("closed", "a\x00b"))
         assert events.last() == 0
 
 
