@@ -10,12 +10,11 @@ import polars as pl
 import pytest
 
 import rlsvi_paper
-from rlsvi import progress
 from rlsvi.study import executors
 from rlsvi.study.executors import serial
 from rlsvi.study.job import Failed, Job
 from rlsvi.study.statistics import bootstrap, bootstrap_summaries, power_law, power_laws
-from rlsvi_paper import FIGURES, reproduce
+from rlsvi_paper import FIGURES, progress, reproduce
 from rlsvi_paper import figure_called as figure
 from rlsvi_paper.cli.paper import spelled_out
 from test_cli import run, strict_json

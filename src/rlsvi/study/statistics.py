@@ -207,10 +207,8 @@ def bootstrap_summaries(
     if min(len(cell) for cell in runs) < 2:
         return Interval(value, -np.inf, np.inf)
     draws = _drawn_summaries(summary, runs, resamples, seed)
-    known = np.isfinite(draws).all(axis=1)
-    found = np.array([_number(statistic(drawn)) for drawn in draws[known]])
-    unknown = np.full(len(draws) - len(found), np.inf)
-    return percentiles(value, np.append(found, -unknown), np.append(found, unknown), level)
+    found = np.array([_number(statistic(drawn)) if np.isfinite(drawn).all() else np.nan for drawn in draws])
+    return _around(value, found, level)
 
 
 def _drawn_summaries(summary: Callable[..., Any], cells: Sequence[Floats], resamples: int, seed: int) -> Floats:
@@ -218,6 +216,12 @@ def _drawn_summaries(summary: Callable[..., Any], cells: Sequence[Floats], resam
     rng = np.random.default_rng(seed)
     drawn = [cell[rng.integers(len(cell), size=(resamples, len(cell)))] for cell in cells]
     return np.column_stack([summary(runs, axis=1) for runs in drawn])
+
+
+def _around(value: float, found: Floats, level: float) -> Interval:
+    """Return the interval of a statistic of resamples, where those that are not known (NaN) may have any value."""
+    known = ~np.isnan(found)
+    return percentiles(value, np.where(known, found, -np.inf), np.where(known, found, np.inf), level)
 
 
 def _number(found: float) -> float:
@@ -240,11 +244,6 @@ def band(
         The curves, (runs, points).
     resamples, level, seed
         As for `bootstrap`.
-
-    Returns
-    -------
-    tuple
-        The median, and the low and the high end of its interval, (points,) each.
 
     Examples
     --------
@@ -412,11 +411,6 @@ def line(x: Any, y: Any) -> tuple[float, float]:
     x, y
         The points.
 
-    Returns
-    -------
-    tuple
-        The slope and the intercept.
-
     Examples
     --------
     >>> from rlsvi.study.statistics import line
@@ -574,8 +568,11 @@ def probability_of_improvement(
     ours, theirs = ([x], [y]) if is_one(x) else (list(x), list(y))
 
     def wins(cells: list[Floats]) -> float:
-        half = len(cells) // 2
-        return float(np.mean([_wins(a, b) for a, b in zip(cells[:half], cells[half:], strict=True)]))
+        half, shares = len(cells) // 2, []
+        for a, b in zip(cells[:half], cells[half:], strict=True):
+            not_less, greater = (len(b) - np.searchsorted(np.sort(b), a, side) for side in ("left", "right"))
+            shares.append(float((not_less + greater).mean() / 2 / len(b)))
+        return float(np.mean(shares))
 
     found = bootstrap(wins, [*ours, *theirs], resamples=resamples, level=level, seed=seed)
     if found.low == found.high:
@@ -583,13 +580,6 @@ def probability_of_improvement(
         value, other = found.value, proportion(0, pairs, level=level).high
         return Interval(value, value - other * value, value + other * (1 - value))
     return found
-
-
-def _wins(x: Floats, y: Floats) -> float:
-    ordered = np.sort(y)
-    not_less = len(y) - np.searchsorted(ordered, x, "left")
-    greater = len(y) - np.searchsorted(ordered, x, "right")
-    return float((not_less + greater).mean() / 2 / len(y))
 
 
 def power_law(x: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0) -> Interval:
@@ -629,11 +619,6 @@ def power_laws(X: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95
     resamples, level, seed
         As for `bootstrap`.
 
-    Returns
-    -------
-    list
-        The exponent of each column of X, with its interval.
-
     Examples
     --------
     >>> from rlsvi.study.statistics import power_laws
@@ -654,9 +639,8 @@ def power_laws(X: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95
         return [Interval(float(value), -np.inf, np.inf) for value in values]
     draws = _drawn_summaries(np.median, runs, resamples, seed).T
     known = np.isfinite(draws).all(axis=0)
-    found = inverse @ np.log(np.where(known, draws, 1.0))
-    least, most = np.where(known, found, -np.inf), np.where(known, found, np.inf)
-    return [percentiles(float(v), a, b, level) for v, a, b in zip(values, least, most, strict=True)]
+    found = np.where(known, inverse @ np.log(np.where(known, draws, 1.0)), np.nan)
+    return [_around(float(value), drawn, level) for value, drawn in zip(values, found, strict=True)]
 
 
 def _design(X: Any, cells: int) -> Floats:

@@ -69,10 +69,10 @@ def bsuite(
     with report_errors(
         lambda: f"finished settings are kept in {out / 'store'}: the same command goes on from there"
     ):
-        from rlsvi.progress import figure_bars
         from rlsvi_paper.bsuite.package import experiments_named
         from rlsvi_paper.bsuite.runs import plan, play
         from rlsvi_paper.bsuite.scores import as_dict
+        from rlsvi_paper.progress import figure_bars
 
         if quick and (settings is not None or episodes_share is not None):
             raise ValueError("--quick stands for --settings and --episodes-share: leave it or them out")

@@ -122,11 +122,11 @@ def paper(
     out = out or Path("out") / scale
     again = "the same command" if resume else "the same command without --no-resume"
     with report_errors(lambda: f"finished jobs are kept in {out / 'store'}: {again} goes on from there"):
-        from rlsvi.progress import figure_bars
         from rlsvi.study.compare import warm_up
         from rlsvi.study.executors import executor as executor_called
         from rlsvi.study.store import Store
         from rlsvi_paper import figure_called
+        from rlsvi_paper.progress import figure_bars
         from rlsvi_paper.reproduce import fixed_seeds, reproduce
 
         fixed = fixed_seeds(seeds, budget)
