@@ -19,7 +19,7 @@ from rlsvi.agents.practice.chunks import returns_in
 from rlsvi.agents.practice.learner import returns_to_go
 from rlsvi.bases.layout import grown, ranges_of, seen_in
 from rlsvi.core.archive import ArchiveError, opened
-from rlsvi.offline.stream import Stream, _receive, sources
+from rlsvi.offline.stream import Stream, _compute, sources
 
 
 def env():
@@ -390,10 +390,10 @@ def test_arguments(log, tmp_path):
 def test_what_a_worker_receives(monkeypatch):
     """It must have the same sources, and finds the modules that the sender finds."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    assert _receive((sources(), ["/nowhere"]), pickle.dumps(len)) is len
+    assert _compute((sources(), ["/nowhere"]), pickle.dumps((pow, (3,))), 2) == 8
     assert sys.path[-1] == "/nowhere"
     with pytest.raises(RuntimeError, match="other sources of rlsvi"):
-        _receive(("other", []), pickle.dumps(len))
+        _compute(("other", []), pickle.dumps((len, ())), "a chunk")
 
 
 def test_an_interrupt_leaves_an_agent_that_can_be_fitted(log, monkeypatch):

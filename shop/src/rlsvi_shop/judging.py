@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import shown
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.core.interval import Interval
+from rlsvi.core.interval import Interval, check_level
 from rlsvi.offline.value import ROBUST, WEIGHTED, by_step, rows_by_step, student_interval, weighted_sum
 from rlsvi_shop.catalogue import with_features
 from rlsvi_shop.events import Event, Events, row_of
@@ -105,8 +104,7 @@ def judge(
     >>> events.close()
     """
     check_type("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')
-    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
+    check_level(level)
     if events is None:
         with Events(settings.database, create=False) as opened:
             return judge(settings, opened, level=level)

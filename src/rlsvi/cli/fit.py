@@ -4,7 +4,7 @@ import json
 import sys
 from inspect import isclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,9 +21,6 @@ from rlsvi.cli.names import (
 )
 from rlsvi.core.checks import hint
 from rlsvi.core.files import check_folder
-
-if TYPE_CHECKING:
-    from rlsvi.offline.replay import Replay
 
 
 def fit(
@@ -90,7 +87,8 @@ def fit(
         arguments = arguments_of(agent_arg, "--agent-arg", "horizon=20")
         if chunk is None and executor is None:
             replay = replay_of(log, world, columns)
-            learner = made_agent(_found(agent, replay), agent, replay, seed, arguments)
+            found = agent_named(agent, {"episodes": replay.log.episodes}, "--agent")
+            learner = made_agent(found, agent, replay, seed, arguments)
             if not callable(getattr(learner, "fit", None)):
                 raise ValueError(f"--agent {agent} cannot learn from a log: it has no method fit")
             learner.fit(replay, progress=not quiet)
@@ -108,13 +106,6 @@ def fit(
         else:
             print(f"{learner!r} has learned from {learner.episodes} episodes, {learner.steps} steps")
             print(f"agent: {out}", file=sys.stderr)
-
-
-def _found(name: str, replay: "Replay") -> Any:
-    """What the user names: an agent, its class, or a function of env and seed; only a named module is imported."""
-    if not is_in_module(name) and name == getattr(kind := agent_class(name, "--agent"), "__name__", None):
-        return kind
-    return agent_named(name, {"episodes": replay.log.episodes}, "--agent")
 
 
 def _found_for_chunks(name: str, env: Any) -> Any:

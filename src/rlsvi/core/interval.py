@@ -1,8 +1,11 @@
 """An estimate with its interval."""
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from rlsvi.core.checks import shown, whole
 
 
 class Interval(NamedTuple):
@@ -54,3 +57,12 @@ class Interval(NamedTuple):
             return f"{number:.3g}"
         width = self.high - self.low if self.bounded and self.high > self.low else abs(number) / 10
         return f"{number:.{min(max(1 - int(np.floor(np.log10(width))), 0), 9) if width else 0}f}"
+
+
+def check_level(level: Any, name: str = "", draws: Any = None, most: int | None = None) -> None:
+    """Check the probability of an interval, and that there are enough draws for one beyond either end."""
+    is_number = isinstance(level, int | float | np.integer | np.floating) and not isinstance(level, bool)
+    if not is_number or not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
+    if name:
+        whole(name, draws, math.ceil(round(2 / (1 - level), 9)), most)

@@ -80,11 +80,6 @@ def record(
     progress
         Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
 
-    Returns
-    -------
-    pl.DataFrame
-        The log, with one row per step.
-
     Examples
     --------
     >>> import gymnasium, rlsvi

@@ -192,9 +192,9 @@ def all_chunks(stream: Stream, executor: str | None = None) -> Iterator[Each]:
 def _tasks(ray: Any, stream: Stream, address: str | None) -> Each:
     """Return the function that computes other functions of all chunks by tasks of Ray."""
     here, send = (sources(), list(sys.path)), ray.cloudpickle.dumps
-    read, compute = (ray.remote(num_cpus=1)(task) for task in (_read, _compute))
+    compute = ray.remote(num_cpus=1)(_compute)
     head = ray.get_runtime_context().gcs_address if address in (None, "auto") else address
-    source, chunks = ray.put(send(stream)), dict[int, Any]()
+    read, chunks = ray.put(send((stream.read, ()))), dict[int, Any]()
 
     def result(reference: Any) -> Any:
         """Wait only as long as there is a cluster: without one, Ray would wait too, and then end this process."""
@@ -213,7 +213,7 @@ def _tasks(ray: Any, stream: Stream, address: str | None) -> Each:
         work, pending = ray.put(send((function, arguments))), deque[Any]()
         room = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
         for k in range(len(stream)):
-            chunks[k] = chunks.get(k) or read.remote(here, source, k)
+            chunks[k] = chunks.get(k) or compute.remote(here, read, k)
             pending.append(compute.remote(here, work, chunks[k]))
             if len(pending) >= room:
                 yield result(pending.popleft())
@@ -223,16 +223,14 @@ def _tasks(ray: Any, stream: Stream, address: str | None) -> Each:
     return each
 
 
-def _read(here: tuple[str, list[str]], source: bytes, k: int) -> Any:
-    """Task: read a chunk."""
-    stream: Stream = _receive(here, source)
-    return stream.read(k)
-
-
-def _compute(here: tuple[str, list[str]], work: bytes, chunk: Any) -> Any:
-    """Task: compute a function of a chunk."""
-    function, arguments = _receive(here, work)
-    return function(chunk, *arguments)
+def _compute(here: tuple[str, list[str]], work: bytes, given: Any) -> Any:
+    """Task: compute a function of a chunk, or of its number, with the same sources and modules as here."""
+    stamp, path = here
+    if sources() != stamp:
+        raise RuntimeError("a worker of Ray has other sources of rlsvi: have the same everywhere")
+    sys.path.extend(folder for folder in path if folder not in sys.path)
+    function, arguments = pickle.loads(work)
+    return function(given, *arguments)
 
 
 @cache
@@ -242,12 +240,3 @@ def sources() -> str:
     for path in sorted(folder.rglob("*.py")):
         found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return found.hexdigest()
-
-
-def _receive(here: tuple[str, list[str]], sent: bytes) -> Any:
-    """Return what was sent to a worker, whose sources must be the same, and which must find the same modules."""
-    stamp, path = here
-    if sources() != stamp:
-        raise RuntimeError("a worker of Ray has other sources of rlsvi: have the same everywhere")
-    sys.path.extend(folder for folder in path if folder not in sys.path)
-    return pickle.loads(sent)

@@ -12,9 +12,9 @@ from scipy import stats
 
 from rlsvi.bases import Tabular
 from rlsvi.bases.observed import default, of
-from rlsvi.core.checks import flag, in_unit_interval, positive, shown, whole
+from rlsvi.core.checks import flag, in_unit_interval, positive, whole
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.core.interval import Interval
+from rlsvi.core.interval import Interval, check_level
 from rlsvi.html import html_table
 from rlsvi.offline.fitted import MOST_UNTRIED, Fitted, fit_features, fit_table
 from rlsvi.offline.log import refuse
@@ -101,10 +101,7 @@ def value_of(
     True
     """
     in_unit_interval("gamma", gamma, closed=True)
-    is_number = isinstance(level, int | float | np.integer | np.floating) and not isinstance(level, bool)
-    if not is_number or not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
-    whole("draws", draws, math.ceil(round(2 / (1 - level), 9)), 10**6)  # at least one beyond either end
+    check_level(level, "draws", draws, 10**6)
     if horizon is not None:
         whole("horizon", horizon, 1, 10**6)
     replay = replay_of(log, env, columns)

@@ -55,11 +55,6 @@ def simulate_continual(
     advance
         Called from time to time with the number of steps just done.
 
-    Returns
-    -------
-    Floats
-        The reward of every step, (steps,).
-
     Examples
     --------
     >>> import rlsvi

@@ -475,7 +475,9 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._note(before, action, checked_reward(reward))
         self.observation, self.info = observation, info
         if terminated or truncated:
-            self._finish()
+            self.history.regret[self.played] = self.history.path_regret[self.played]
+            self.played, self._steps = self.played + 1, 0
+            self.advance(1)
         return observation, reward, terminated, truncated, info
 
     def _forbidden(self, action: Any) -> bool:
@@ -500,12 +502,6 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
         if history.trace.states.size:
             history.trace.states[i, h], history.trace.actions[i, h] = s, a
             history.trace.rewards[i, h] = reward
-
-    def _finish(self) -> None:
-        """Count the episode that is over."""
-        self.history.regret[self.played] = self.history.path_regret[self.played]
-        self.played, self._steps = self.played + 1, 0
-        self.advance(1)
 
 
 def run_stepped(agent: Any, env: Recorded) -> History:

@@ -37,7 +37,7 @@ from rlsvi.simulate import simulate
 from rlsvi.simulate.finite import Recorded, blank_history, check_learn, fused_for, run_stepped
 from rlsvi.simulate.gpu import Batch, bytes_of, check_memory, refuse
 from rlsvi.study.executors import Executor, checked_executor, serial
-from rlsvi.study.job import Columns, Failed, Job
+from rlsvi.study.job import Failed, Job
 from rlsvi.study.runs import FUSED, STEPPED, Run, Runs
 
 Env = gymnasium.Env[Any, Any]
@@ -298,7 +298,9 @@ def _run_as_jobs(comparison: Comparison, seeds: list[int], executor: Executor, s
                 raise RuntimeError(
                     f"the run of agents[{name!r}] with seed {seed} failed: {outcome.reason}\n{outcome.details}"
                 )
-            runs[name, seed] = _run_of(outcome.columns)
+            columns: Any = outcome.columns
+            history = blank_history(0, 0)._replace(**{part: columns[part] for part in HISTORY})
+            runs[name, seed] = Run(history, float(columns["random_regret"][0]), str(columns["loop"][0]))
             show(comparison.episodes)
     finally:
         if hasattr(outcomes, "close"):
@@ -334,12 +336,6 @@ def compute_run(comparison: Comparison, *, agent: str, seed: int) -> dict[str, A
     return {**columns, "random_regret": run.random_regret, "loop": run.loop}
 
 
-def _run_of(columns: Columns) -> Run:
-    parts: dict[str, Any] = {name: columns[name] for name in HISTORY}
-    history = blank_history(0, 0)._replace(**parts)
-    return Run(history, float(columns["random_regret"][0]), str(columns["loop"][0]))
-
-
 # ---- The agents: those of this library, and anything else that learns ----------------------------------------
 
 
@@ -363,7 +359,7 @@ def check_agents(agents: Any) -> None:
 
 def make_agent(name: str, given: Any, env: Any, seed: int) -> Any:
     """Return a new agent for a run: a clone with this seed, or what a class or function makes of env and seed."""
-    if isinstance(given, Agent) or (not callable(given) and not isinstance(given, type)):
+    if isinstance(given, Agent) or not callable(given):
         return given.clone(seed=seed)
     made = _call(name, given, env, seed)
     if isinstance(made, Agent) and getattr(made, "seed", None) is None:
@@ -437,6 +433,9 @@ TABLES = "gymnasium.envs.toy_text.", "rlsvi.envs."  # where environments are as 
 WANTED = "a Problem, a Gymnasium environment or its id, or a function of the seed that returns one"
 
 
+_drawn: WeakValueDictionary[int, Env] = WeakValueDictionary()  # what functions have returned
+
+
 class DrawnProblem(NamedTuple):
     """What agents with one seed play.
 
@@ -462,7 +461,12 @@ def draw_problem(given: Any, seed: int) -> DrawnProblem:
         raise TypeError(f"problem must be {WANTED}, got {shown(drawn)}")
     check_spaces(drawn)
     if drawn is not given:
-        _check_new(drawn)
+        if _drawn.get(id(drawn)) is drawn:  # runs would share it
+            raise TypeError(
+                "problem is a function that has returned the same environment twice: let it make a new one at "
+                "every call, or pass the environment itself, of which every run plays a copy"
+            )
+        _drawn[id(drawn)] = drawn
         return DrawnProblem(_name(drawn), lambda: drawn, _table_of(drawn))
     _copy(drawn).close()  # raises an error if it cannot be copied
     return DrawnProblem(_name(drawn), partial(_copy, drawn), _table_of(drawn))
@@ -490,19 +494,6 @@ def _make(id: str) -> Env:
 
 def _name(env: Env) -> str:
     return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-
-
-_drawn: WeakValueDictionary[int, Env] = WeakValueDictionary()
-
-
-def _check_new(env: Env) -> None:
-    """Raise an error if a function has returned the same environment before: runs would share it."""
-    if _drawn.get(id(env)) is env:
-        raise TypeError(
-            "problem is a function that has returned the same environment twice: let it make a new one at every "
-            "call, or pass the environment itself, of which every run plays a copy"
-        )
-    _drawn[id(env)] = env
 
 
 def _copy(env: Env) -> Env:

@@ -197,11 +197,6 @@ class Runs:
         ----------
         agent
             The name of the agent.
-
-        Returns
-        -------
-        Floats
-            (seeds, episodes).
         """
         self._check_exact()
         return np.stack([np.cumsum(run.history.regret) for run in self.of(agent)])
@@ -213,11 +208,6 @@ class Runs:
         ----------
         agent
             The name of the agent.
-
-        Returns
-        -------
-        Floats
-            (seeds,).
         """
         self._check_exact()
         return np.array([run.history.regret.sum() for run in self.of(agent)])
@@ -233,11 +223,6 @@ class Runs:
         ----------
         agent
             The name of the agent.
-
-        Returns
-        -------
-        Floats
-            (seeds,).
         """
         return np.array([run.history.reward.sum() for run in self.of(agent)])
 
@@ -260,7 +245,7 @@ class Runs:
         return probability_of_improvement(-self.total_return(agent), -self.total_return(over))
 
     def learning_times(self, agent: str, rewards: float = 10.0) -> Floats:
-        """Return the episodes until the rewards sum to `rewards`, for every seed; infinite if they never do.
+        """Return the episodes until the rewards sum to `rewards`, (seeds,); infinite if they never do.
 
         On the chain, whose rewards are 0 or 1, this is the paper's proxy of the learning time.
 
@@ -270,11 +255,6 @@ class Runs:
             The name of the agent.
         rewards
             The sum of rewards to wait for.
-
-        Returns
-        -------
-        Floats
-            (seeds,).
         """
         totals = np.stack([np.cumsum(run.history.reward) for run in self.of(agent)])
         reached = totals >= number("rewards", rewards)

@@ -13,7 +13,7 @@ from scipy import optimize, stats
 
 from rlsvi.core.checks import shaped, whole
 from rlsvi.core.compile import Floats
-from rlsvi.core.interval import Interval
+from rlsvi.core.interval import Interval, check_level
 
 # ---- Summaries of runs and their uncertainty, by the bootstrap over runs -----------------------------------
 #
@@ -113,7 +113,7 @@ def bootstrap(
     >>> interval.value, interval.low < 9.5 < interval.high
     (9.5, True)
     """
-    check_bootstrap(resamples, level)
+    check_level(level, "resamples", resamples)
     single = is_one(strata)
     cells = [measured("strata", strata)] if single else [measured("strata", cell) for cell in strata]
 
@@ -198,7 +198,7 @@ def bootstrap_summaries(
     >>> bootstrap_summaries(lambda medians: medians[1] / medians[0], [[1, 2, 3], [3, 4, 5]]).value
     2.0
     """
-    check_bootstrap(resamples, level)
+    check_level(level, "resamples", resamples)
     runs = [measured("cells", cell) for cell in cells]
     middle = np.array([summary(cell) for cell in runs])
     if np.isinf(middle).any():
@@ -252,7 +252,7 @@ def band(
     >>> middle.tolist()
     [0.0, 2.0, 4.0]
     """
-    check_bootstrap(resamples, level)
+    check_level(level, "resamples", resamples)
     array = np.asarray(curves, dtype=np.float64)
     if array.ndim != 2 or not array.size:
         raise ValueError(f"curves must have shape (runs, points), at least one of each, got {array.shape}")
@@ -277,13 +277,6 @@ def is_one(strata: Any) -> bool:
     if not hasattr(strata, "__len__") or not len(strata):
         raise ValueError(f"strata must be at least one run, in an array or a list of arrays, got {strata!r}")
     return np.ndim(strata[0]) == 0
-
-
-def check_bootstrap(resamples: int, level: float) -> None:
-    """Check the level, and that there are enough resamples for it."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {level!r}")
-    whole("resamples", resamples, int(np.ceil(round(2 / (1 - level), 9))))  # at least one beyond either end
 
 
 def _tails(found: Floats, level: float, method: Literal["lower", "higher"]) -> Any:
@@ -626,7 +619,7 @@ def power_laws(X: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95
     >>> [round(fit.value, 6) for fit in fits]
     [2.0, 1.0]
     """
-    check_bootstrap(resamples, level)
+    check_level(level, "resamples", resamples)
     runs = [measured(f"cells[{i}]", cell) for i, cell in enumerate(cells)]
     if min((cell.min() for cell in runs), default=1.0) <= 0:
         raise ValueError("cells must hold positive times: count episodes from one")

@@ -119,11 +119,6 @@ class Store:
         ----------
         job
             The job.
-
-        Returns
-        -------
-        tuple or None
-            The table and the seconds.
         """
         path = self.path(job)
         try:

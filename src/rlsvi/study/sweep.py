@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import polars as pl
@@ -46,11 +45,6 @@ def sweep(
         Compute all jobs, including those with stored results.
     advance
         Called with each finished job, and whether it was computed now.
-
-    Returns
-    -------
-    pl.DataFrame
-        The results of all jobs, in their order.
 
     Examples
     --------
@@ -113,7 +107,16 @@ def compute(
             f"{len(wanted) - left} of {len(wanted)} jobs are stored in {store.folder}: the same call goes on with "
             "the others"
         )
-        sys.excepthook = partial(_say_where_it_stopped, sys.excepthook)
+        others = sys.excepthook
+
+        def say_where_it_stopped(kind: Any, error: BaseException, frames: Any) -> None:
+            """Print what a sweep says of an interrupt that ends a script, without a traceback."""
+            if kind is KeyboardInterrupt and hasattr(error, "__notes__"):
+                print("stopped:", *error.__notes__, file=sys.stderr)
+            else:
+                others(kind, error, frames)
+
+        sys.excepthook = say_where_it_stopped
         raise error.with_traceback(None) from None  # where it was is of no interest
     finally:
         if hasattr(outcomes, "close"):
@@ -123,11 +126,3 @@ def compute(
         more = f"{'; the first' if len(failures) > 1 else ''}: {job}: {first.reason}"
         details = f"\n{first.details}" if first.details else ""
         raise SweepError(f"{len(failures)} of {len(wanted)} jobs failed, the others are kept{more}{details}")
-
-
-def _say_where_it_stopped(others: Callable[..., None], kind: Any, error: BaseException, frames: Any) -> None:
-    """Print what a sweep says of an interrupt that ends a script, without a traceback; `others` print the rest."""
-    if kind is KeyboardInterrupt and hasattr(error, "__notes__"):
-        print("stopped:", *error.__notes__, file=sys.stderr)
-    else:
-        others(kind, error, frames)
