@@ -19,9 +19,8 @@ from rlsvi.study.statistics import (
     power_laws,
     probability_of_improvement,
 )
-from rlsvi_paper import FIGURES, figure_called
+from rlsvi_paper import figure_called
 from rlsvi_paper.claim import (
-    Claim,
     Outcome,
     Verdict,
     all_of,
@@ -184,38 +183,6 @@ def test_every_function_has_one_claim_of_a_figure():
     for name in ALL:
         names = [claim.name for claim in figure_called(name).claims]
         assert len(set(names)) == len(names)
-
-
-def test_every_claim_says_what_where_and_how():
-    claims = [claim for name in ALL for claim in figure_called(name).claims]
-    assert len({claim.words for claim in claims}) == len(claims)
-    for claim in claims:
-        assert isinstance(claim, Claim)
-        assert re.match(r"sections? [13-7]|appendix [B-G]", claim.where)
-        assert re.fullmatch(r"[A-Z0-9].*\.", claim.criterion)
-        assert not claim.words.endswith(".")
-
-
-def test_claims_are_of_three_kinds_and_headlines_are_of_the_experiments():
-    claims = [claim for name in FIGURES for claim in figure_called(name).claims]
-    assert {claim.kind for claim in claims} == {"experiment", "proof", "ours"}
-    assert {claim.otherwise for claim in claims} == {"misprint", "reading", "finding"}
-    headlines = [claim for claim in claims if claim.headline]
-    assert headlines
-    assert all(claim.kind == "experiment" for claim in headlines)
-    assert all(re.match(r"sections? (3|5|6)", claim.where) for claim in headlines)
-
-
-def test_mathematics_is_set_in_signs():
-    ascii = r"\^|\b(lambda|sigma|epsilon(?!-greedy)|rho|theta|sqrt)\b|(?<!inverse )gamma|<=|>="
-    for name in ALL:
-        it = figure_called(name)
-        for text in (
-            it.caption,
-            it.title,
-            *(text for claim in it.claims for text in (claim.words, claim.criterion)),
-        ):
-            assert not re.search(ascii, text), text
 
 
 # ---- whatever the table -------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import re
 import shutil
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -27,7 +26,7 @@ from rlsvi.study.store import Store
 from rlsvi.study.sweep import sweep
 from rlsvi_paper import FIGURES, TOPICS, reproduce
 from rlsvi_paper.claim import Outcome
-from rlsvi_paper.figure import SCALES, Figure
+from rlsvi_paper.figure import SCALES
 from rlsvi_paper.folder import read_table
 from rlsvi_paper.report import write_html, write_markdown
 from rlsvi_paper.tetris import tetris
@@ -103,23 +102,6 @@ def tiny(name):
 
 
 # ---- what is there ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_a_figure_says_what_it_is(name):
-    it = figure_called(name)
-    assert isinstance(it, Figure)
-    assert it.name == name
-    assert re.fullmatch(
-        r"section 3, Example 1|section 5(, appendix G)?|appendix B|"
-        r"(section 6\.(1\.[12]|[23])|appendix (C\.[234]|D)), figure \d+|appendix F\.[12]|"
-        r"section ([47]|6\.2, appendix D)",
-        it.where,
-    )
-    assert it.title
-    assert it.caption.endswith(".")
-    assert it.claims
-    assert set(it.sizes) == set(SCALES)
 
 
 def test_figures_come_in_the_order_of_the_paper():
@@ -201,39 +183,7 @@ def test_an_unknown_scale_is_named():
         figure_called("dithering").plan("huge")
 
 
-# ---- the paper's sizes --------------------------------------------------------------------------------------
-
-
-def values(name, setting, scale="paper", **chosen):
-    jobs = [job.settings for job in figure_called(name).plan(scale)]
-    return {job.get(setting) for job in jobs if all(job.get(key) == value for key, value in chosen.items())}
-
-
-def test_regret_over_a_million_episodes_and_five_seeds_and_over_2000_with_both_bases():
-    for agent in ("RLSVI", "epsilon-greedy"):
-        assert values("chain-regret", "seed", agent=agent, episodes=10**6) == set(range(5))
-    for per_period in (False, True):
-        assert values("chain-regret", "seed", agent="RLSVI", episodes=2000, per_period=per_period) == set(
-            range(200)
-        )
-    assert values("chain-regret", "episodes", agent="RLSVI") == {2000, 10**6}
-    assert values("chain-regret", "lam", agent="RLSVI") == {1.0}
-    assert values("chain-regret", "sigma", agent="RLSVI") == {0.1}
-    assert values("chain-regret", "length") == {50}
-    assert values("chain-regret", "features", agent="RLSVI") == {10}
-    assert values("chain-regret", "episodes", "quick", agent="RLSVI") == {2000}
-
-
-def test_lengths_to_100_and_basis_functions_to_100():
-    assert max(values("chain-length", "length")) == 100
-    assert values("chain-length", "features") == {10}
-    assert max(values("chain-features", "features")) == 100
-    assert values("chain-features", "length") == {50}
-    assert max(values("chain-quadratic", "features")) == max(values("chain-quadratic", "length")) == 100
-    for name in ("chain-length", "chain-features", "chain-scaling", "chain-features-many", "chain-quadratic"):
-        assert len(values(name, "seed")) == 100
-        assert len(values(name, "seed", features=100)) >= (20 if name != "chain-length" else 0)
-        assert "lam" not in figure_called(name).plan("paper")[0].settings  # the paper's are the defaults
+# ---- jobs that figures share --------------------------------------------------------------------------------
 
 
 def test_logarithmic_scales_need_no_new_jobs():
@@ -248,58 +198,6 @@ def test_the_conjecture_takes_the_jobs_of_the_quadratic_fits():
         mine = figure_called("conjecture").plan(scale)
         assert theirs == {job.name for job in mine if "sigma" not in job.settings}
         assert min(job.settings["sigma"] for job in mine if "sigma" in job.settings) == 1.0
-
-
-def test_theory_is_tried_in_a_thousand_cases_and_at_eight_sizes():
-    for scale in SCALES:
-        cases = [job.settings["cases"] for job in figure_called("lemma").plan(scale) if "cases" in job.settings]
-        assert sum(4 * count // 5 for count in cases) >= 1000
-        jobs = [job.settings for job in figure_called("theorem").plan(scale)]
-        sizes = {(job["states"], job["actions"], job["horizon"]) for job in jobs if "theorem" in job["agent"]}
-        assert len(sizes) >= 8
-        assert {job["copies"] for job in jobs if "copies" in job} == {1, 2}
-        assert {job["agent"] for job in jobs} >= {"random play", "epsilon-greedy", "falling epsilon"}
-        for agent in ("RLSVI, theorem", "UCRL2", "UCBVI", "PSRL"):
-            states = {job["states"] for job in jobs if job["agent"] == agent and job.get("horizon") == 2}
-            assert len(states) >= 5
-    assert values("theorem", "episodes", copies=None) == {10**5, 4 * 10**5}
-
-
-def test_several_lengths_have_basis_functions_beyond_all_pairs():
-    for N in (10, 20, 30, 40, 50):
-        found = values("chain-features-many", "features", length=N)
-        assert 2 * N in found
-        assert max(found) == 3 * N
-
-
-def test_rho_goes_to_one_in_thousandths_in_four_readings():
-    for reading in product(("variance", "std"), (False, True)):
-        jobs = [job.settings for job in figure_called("chain-agnostic").plan("paper", 3)]
-        jobs = [job for job in jobs if (job["rho_is"], job["deterministic"]) == reading]
-        once, more = [job for job in jobs if job["seed"] < 10_000], [job for job in jobs if job["seed"] >= 10_000]
-        assert [job["rho"] for job in once] == [i / 1000 for i in range(1001)]
-        assert sorted(job["rho"] for job in more) == sorted(2 * [i / 1000 for i in range(51)])
-        assert len({job["seed"] for job in jobs}) == len(jobs)
-        assert {(job["length"], job["features"], job["limit"]) for job in jobs} == {(20, 20, 10_000)}
-
-
-@pytest.mark.parametrize(
-    ("name", "swept", "fixed"), [("chain-lambda", "lam", "sigma"), ("chain-sigma", "sigma", "lam")]
-)
-def test_sweeps_of_several_orders_of_magnitude_over_10000_episodes(name, swept, fixed):
-    chain = {"length": 50, "features": 10, "stretch": 1.0}
-    found = values(name, swept, **chain)
-    assert max(found) / min(found) >= 1e6
-    assert {0.1, 1.0} <= found
-    assert values(name, fixed, **chain) == ({0.1} if fixed == "sigma" else {100.0})
-    assert values(name, "episodes", **chain) == {10_000}
-    assert values(name, "seed", **chain) == set(range(60))
-
-
-def test_dithering_is_given_forty_times_what_is_expected():
-    for job in figure_called("dithering").plan("paper"):
-        N = job.settings["length"]
-        assert job.settings["limit"] == int(40 * 2 ** (N - 1) / (1 - 1 / N) ** (N - 1))
 
 
 # ---- end to end ---------------------------------------------------------------------------------------------
