@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium as gym
 import numpy as np
@@ -69,6 +70,28 @@ def test_an_agent_that_counts_steps_is_asked_for_enough_for_whole_episodes(make,
     runs = small({"a": Steps}, make, 3, seeds=1)
     assert runs.frame.height == 3
     assert Steps.asked == ((3 * steps if steps else 10**9),)
+
+
+def test_a_model_of_stable_baselines_is_asked_for_enough_steps_in_its_own_environment(monkeypatch):
+    """The library itself need not be installed: its models derive from one class."""
+    asked = []
+
+    class BaseAlgorithm:
+        def __init__(self, env):
+            self.env = env
+
+        def learn(self, total_timesteps):
+            asked.append(total_timesteps)
+            while True:
+                self.env.reset()
+                while not any(self.env.step(0)[2:4]):
+                    pass
+
+    module = SimpleNamespace(BaseAlgorithm=BaseAlgorithm)
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common.base_class", module)
+    runs = small({"a": BaseAlgorithm}, lambda: TimeLimit(Endless(), 150), 3, seeds=1)
+    assert runs.frame["reward"].to_list() == [150] * 3
+    assert asked == [450]
 
 
 class Impatient:
