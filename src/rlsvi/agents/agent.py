@@ -37,7 +37,7 @@ from rlsvi.agents.contract import (
 )
 from rlsvi.agents.diagnosis import UNREWARDED, Diagnosis, NoProgressWarning, advice, diagnosis_of
 from rlsvi.agents.explore import Explore, Greedy, choose, exploration
-from rlsvi.agents.on_episode import Numbers, OnEpisode, callbacks_of, open_callbacks
+from rlsvi.agents.on_episode import OnEpisode, callbacks_of, open_callbacks
 from rlsvi.bases import ActionFeatures, Basis, Features, Observed, StateFeatures, Tabular, Transformer
 from rlsvi.bases.basis import bound, same_table
 from rlsvi.bases.functions import check_like
@@ -512,24 +512,22 @@ class Agent:
         begin, goal = getattr(self, unit), amount - (self._overshoot if unit == "steps" else 0)
         with open_callbacks(callbacks, self, env) as tell, bar(max(goal, 0), unit, progress) as advance:
             while getattr(self, unit) < begin + goal:
-                before, counted = self._now(), getattr(self, unit)
+                counted, before, clock, processor = getattr(self, unit), self.steps, perf_counter(), process_time()
                 total = self._episode(env)
                 advance(getattr(self, unit) - counted)
-                if callbacks and tell(self._described(total, before)):
+                described: dict[str, float] = {
+                    "episodes": self.episodes,
+                    "steps": self.steps,
+                    "return": total,
+                    "length": self.steps - before,
+                    "seconds": perf_counter() - clock,
+                    "cpu_seconds": process_time() - processor,
+                }
+                if callbacks and tell(described | self.diagnostics()):
                     return self
         if unit == "steps":
             self._overshoot = self.steps - begin - goal
         return self
-
-    def _now(self) -> tuple[int, float, float]:
-        """Return the steps learned from, and the seconds of the clock and of the processor."""
-        return self.steps, perf_counter(), process_time()
-
-    def _described(self, total: float, before: tuple[int, float, float]) -> Numbers:
-        """Return the numbers that describe an episode, given its return and `_now()` before it."""
-        length, seconds, cpu_seconds = (after - past for after, past in zip(self._now(), before, strict=True))
-        counted = {"episodes": self.episodes, "steps": self.steps, "return": total, "length": length}
-        return {**counted, "seconds": seconds, "cpu_seconds": cpu_seconds, **self.diagnostics()}
 
     # Learning from logs.
 

@@ -29,6 +29,7 @@ from rlsvi.agents.contract import (
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import Constraints, finite, shaped, shown
 from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.elementary import all_between
 from rlsvi.core.random import Seed, beta
 from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import FiniteMDP, Table
@@ -142,9 +143,8 @@ def thompson_remember(mind: ThompsonMind, episode: Episode, work: Workspace) -> 
 @compiled
 def count_rewards(mind: ThompsonMind, actions: Longs, rewards: Floats, steps: int) -> bool:
     """Learn from an episode, or return False and learn nothing if a reward is not in [0, 1]."""
-    for t in range(steps):
-        if not 0.0 <= rewards[t] <= 1.0:
-            return False
+    if not all_between(rewards[:steps], 0.0, 1.0):
+        return False
     for t in range(steps):
         mind.counts[0, actions[t]] += rewards[t]
         mind.counts[1, actions[t]] += 1.0 - rewards[t]

@@ -15,6 +15,7 @@ from gymnasium import spaces
 
 from rlsvi.core.checks import LARGEST_NUMBER, shown, whole
 from rlsvi.core.compile import Bools, Floats, compiled
+from rlsvi.core.elementary import all_between
 
 UNBOUNDED = 1e9  # a bound beyond this does not say where observations lie
 EXACT = 2**53  # float64 holds all whole numbers up to this one
@@ -141,7 +142,7 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
     counted: list[Any] = []
     _collect(layout.tree, observation, measured, counted)
     x = np.concatenate([*measured, *counted]) if len(measured) + len(counted) != 1 else (measured + counted)[0]
-    if not are_small(x):
+    if not all_between(x, -LARGEST_NUMBER, LARGEST_NUMBER):
         raise ValueError(
             f"observation holds NaN, infinity or more than {LARGEST_NUMBER:g}: {shown(observation)}. Correct the "
             "environment, or replace such numbers by gymnasium.wrappers.TransformObservation"
@@ -153,15 +154,6 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
             "one of them, or wrap it by gymnasium.wrappers.TransformObservation, which takes another space"
         )
     return x
-
-
-@compiled
-def are_small(x: Floats) -> bool:
-    """Return whether no number is NaN, infinite or larger than LARGEST_NUMBER."""
-    small = True
-    for i in range(x.size):
-        small &= abs(x[i]) <= LARGEST_NUMBER
-    return small
 
 
 def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any], path: str = "") -> None:

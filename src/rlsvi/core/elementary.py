@@ -13,6 +13,16 @@ import numpy as np
 
 from rlsvi.core.compile import Floats, compiled
 
+
+@compiled
+def all_between(x: Floats, least: float, most: float) -> bool:
+    """Return whether all numbers lie between two bounds, without an early exit, so that the loop is vectorised."""
+    beyond = 0
+    for i in range(x.size):
+        beyond += 0 if least <= x[i] <= most else 1  # NaN is beyond
+    return beyond == 0
+
+
 # ---- Sums of products that are robust to rounding: a number is the unevaluated sum of two float64 (Dekker 1971)
 #
 # A Gram matrix to which rows are added and from which they are removed must equal the sum over its rows, however

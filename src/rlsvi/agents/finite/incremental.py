@@ -45,6 +45,7 @@ from rlsvi.agents.finite.rlsvi import (
 from rlsvi.bases import Features
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import ONE, Floats, Longs, compiled, unsigned
+from rlsvi.core.elementary import all_between
 from rlsvi.core.regression import HUGE_DIAGONAL, Factor, Noise, add, add_diagonal, rank_one, shrink
 from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table, mask_of
@@ -151,7 +152,7 @@ def incremental_learn(mind: Any, table: Table, T: int, work: Workspace) -> bool:
         s, legal = work.states[h], table.legal[mask_of(table, h)]
         finite_values(mind, h, s, work.Q, work.scratch)
         work.rewards[h - 1] += best_value(work.Q, legal[s])
-    if not are_targets(work.rewards[:T]) or not forget(mind):
+    if not all_between(work.rewards[:T], -LARGEST_TARGET, LARGEST_TARGET) or not forget(mind):
         return False
     phi, block = mind.features.phi, mind.features.block
     for h in range(T):
@@ -170,7 +171,7 @@ def incremental_remember(mind: Any, episode: Episode, work: Workspace) -> bool:
         phi, block = episode.phi[h], episode.block[h]
         new_values(mind.memory.alive, mind.prior, mind.values, h, block, phi, work.Q, work.scratch)
         episode.rewards[h - 1] += best_value(work.Q, episode.legal[h])
-    if not are_targets(episode.rewards) or not forget(mind):
+    if not all_between(episode.rewards, -LARGEST_TARGET, LARGEST_TARGET) or not forget(mind):
         return False
     for h in range(T):
         a = episode.actions[h]
@@ -178,15 +179,6 @@ def incremental_remember(mind: Any, episode: Episode, work: Workspace) -> bool:
         if not add_step(mind.memory, mind.factor, h, block, phi, episode.rewards[h], mind.x):
             return False
     return count(mind.memory.counters, T)
-
-
-@compiled
-def are_targets(y: Floats) -> bool:
-    """Return whether all numbers are valid targets."""
-    fine = True
-    for k in range(y.size):
-        fine = fine and abs(y[k]) < LARGEST_TARGET
-    return fine
 
 
 @compiled

@@ -602,7 +602,9 @@ def finite_only_best(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scratch
 @learn.register(FiniteMind)
 def finite_learn(mind: Any, table: Table, T: int, work: Workspace) -> bool:
     """Add the states of the episode that are new, then add the episode to the sums."""
-    known_rows(mind, table, T, work)
+    for h in range(T):
+        s, legal = work.states[h], table.legal[mask_of(table, h)]
+        work.visited[h] = known_row(mind, h, s, legal[s])
     added = add_episode(mind, work.visited, work.actions, work.rewards, T, False, work.scratch)
     return added and count(mind.memory.counters, T)
 
@@ -610,7 +612,13 @@ def finite_learn(mind: Any, table: Table, T: int, work: Workspace) -> bool:
 @remember.register(FiniteMind)
 def finite_remember(mind: Any, episode: Episode, work: Workspace) -> bool:
     """Add an episode that was not played in the compiled loop, and its new states."""
-    episode_rows(mind, episode, work)
+    for h in range(episode.rows.size):
+        row = episode.rows[h]
+        if row < 0:
+            row = add_state(mind.memory, h, episode.phi[h], episode.block[h], episode.legal[h])
+            if mind.rows.shape[1] > 0:
+                mind.rows[h, episode.states[h]] = row
+        work.visited[h] = row
     T = episode.actions.size
     goes_on, scratch = episode.goes_on, work.scratch
     added = add_episode(mind, work.visited, episode.actions, episode.rewards, T, goes_on, scratch)
@@ -654,14 +662,6 @@ remember.register(ExtendedMind)(finite_remember)
 
 
 @compiled
-def known_rows(mind: Any, table: Table, T: int, work: Workspace) -> None:
-    """Set `work.visited` to the rows of the T states in `work`, adding those that are new."""
-    for h in range(T):
-        s, legal = work.states[h], table.legal[mask_of(table, h)]
-        work.visited[h] = known_row(mind, h, s, legal[s])
-
-
-@compiled
 def known_row(mind: Any, h: int, s: int, legal: Bools) -> int:
     """Return the row of one of finitely many states, adding it if it is new."""
     if mind.rows[h, s] < 0:
@@ -669,18 +669,6 @@ def known_row(mind: Any, h: int, s: int, legal: Bools) -> int:
         mind.rows[h, s] = add_state(mind.memory, h, phi[h if phi.shape[0] > 1 else 0, s], block[s], legal)
     row: int = mind.rows[h, s]
     return row
-
-
-@compiled
-def episode_rows(mind: Any, episode: Episode, work: Workspace) -> None:
-    """Set `work.visited` to the rows of an episode that was not played in the compiled loop, adding new ones."""
-    for h in range(episode.rows.size):
-        row = episode.rows[h]
-        if row < 0:
-            row = add_state(mind.memory, h, episode.phi[h], episode.block[h], episode.legal[h])
-            if mind.rows.shape[1] > 0:
-                mind.rows[h, episode.states[h]] = row
-        work.visited[h] = row
 
 
 def new_mind(task: Task, features: Features, prior: Prior) -> FiniteMind:

@@ -39,6 +39,7 @@ from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, fits, shaped, shown
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, generic
+from rlsvi.core.elementary import all_between
 from rlsvi.core.random import Seed, copy
 from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import FiniteMDP, Table, mask_of
@@ -308,7 +309,7 @@ def tabular_values(mind: TabularMind, h: int, s: int, Q: Floats, scratch: Words)
 @learn.register(TabularMind)
 def tabular_learn(mind: TabularMind, table: Table, T: int, work: Workspace) -> bool:
     """Count the episode."""
-    if not in_range(mind, work.rewards, T):
+    if not all_between(work.rewards[:T], mind.lowest, mind.highest):
         return False
     for h in range(T):
         s, legal = work.states[h], table.legal[mask_of(table, h)]
@@ -320,22 +321,13 @@ def tabular_learn(mind: TabularMind, table: Table, T: int, work: Workspace) -> b
 def remember_on(mind: TabularMind, plan: Any, episode: Episode) -> bool:
     """Learn from an episode that was played with another plan, which becomes that of the mind."""
     T = episode.actions.size
-    if not in_range(mind, episode.rewards, T):
+    if not all_between(episode.rewards, mind.lowest, mind.highest):
         return False
     copy_plan(plan, mind.plan)
     for h in range(episode.states.size):
         see(mind, h, episode.states[h], episode.legal[h])
     last = episode.states[T] if episode.goes_on else plan.Q.shape[1]
     return count_transitions(mind, episode.states, episode.actions, episode.rewards, T, last)
-
-
-@compiled
-def in_range(mind: TabularMind, rewards: Floats, steps: int) -> bool:
-    """Return whether the agent can learn from all rewards of an episode."""
-    inside = True
-    for t in range(steps):
-        inside = inside and mind.lowest <= rewards[t] <= mind.highest
-    return inside
 
 
 @compiled
