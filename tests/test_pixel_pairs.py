@@ -127,6 +127,7 @@ class Rain(gym.Env):
         return self._look(), 0.0 if hit else 1.0, hit, self.t >= 50, {}
 
 
+@pytest.mark.slow
 def test_the_default_agent_takes_pairs_where_pictures_do_not_recur_and_plays_well():
     agent = rlsvi.agent_for(Rain(), seed=0).learn(Rain(), episodes=60)
     assert not agent.uses_table

@@ -134,26 +134,22 @@ def learned_or_refused(env):
     return agent
 
 
+SERVED = [*(name for name in OBSERVATIONS if "text" not in name)][:19]
+SERVED_ACTIONS = ("from -4", "one", "multi-discrete", "binary", "box", "integers")  # without a wrapper
+
+
 @pytest.mark.parametrize("name", OBSERVATIONS)
 def test_observations_that_are_accepted_can_be_learned_from(name):
     space = OBSERVATIONS[name]
     assert space.contains(example_of(space))
-    learned_or_refused(Anything(space))
+    agent = learned_or_refused(Anything(space))
+    assert agent is not None or name not in SERVED
 
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_actions_that_are_accepted_can_be_learned(name):
-    learned_or_refused(Anything(THREE, ACTIONS[name]))
-
-
-@pytest.mark.parametrize("name", ["from -4", "one", "multi-discrete", "binary", "box", "integers"])
-def test_actions_that_need_no_wrapper(name):
-    assert learned_or_refused(Anything(THREE, ACTIONS[name])) is not None
-
-
-@pytest.mark.parametrize("name", [*(name for name in OBSERVATIONS if "text" not in name)][:19])
-def test_numbers_and_what_is_made_of_them_are_served(name):
-    assert learned_or_refused(Anything(OBSERVATIONS[name])) is not None
+    agent = learned_or_refused(Anything(THREE, ACTIONS[name]))
+    assert agent is not None or name not in SERVED_ACTIONS
 
 
 @pytest.mark.parametrize("name", ["nested", "tuple", "far bounds"])

@@ -244,6 +244,7 @@ def test_returns_have_fallen_if_most_of_the_gain_is_lost(kinds, totals, fallen):
     assert play(kinds, totals).fallen_returns() == fallen
 
 
+@pytest.mark.slow
 def test_whole_numbers_that_recur_are_left_to_features():
     queues = agent_for(Queues(), seed=100).learn(Queues(), episodes=48)
     record = queues._learner.record
@@ -459,7 +460,7 @@ def test_rewards_that_cancel_each_other_are_rewards():
 
 @pytest.mark.parametrize(
     ("agent", "episodes"),
-    [(rlsvi.PSRL(seed=0), 64), (rlsvi.StationaryRLSVI(seed=0), 64)],
+    [pytest.param(rlsvi.PSRL(seed=0), 64, marks=pytest.mark.slow), (rlsvi.StationaryRLSVI(seed=0), 64)],
     ids=lambda value: type(value).__name__,
 )
 def test_a_table_that_still_explores_does_not_warn(agent, episodes):

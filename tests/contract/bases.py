@@ -6,7 +6,7 @@ from contract.cases import CODE, features
 from rlsvi import bases
 from rlsvi.bases import ActionFeatures, Features, FeatureTable, MeasuredBasis, StateFeatures
 
-ARGUMENTS = {"PixelPairs": {"height": 1, "width": 2}}  # of bases that cannot be made without any, for two numbers
+ARGUMENTS = {"PixelPairs": {"height": 1, "width": 2}, "HashedTiles": {"features": 64}}  # for two numbers
 
 
 def measured_bases():
