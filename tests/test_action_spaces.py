@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Te
 from tests.pages import blocks
 
 import rlsvi
-from rlsvi.envs.actions import Choices, choices_of
+from rlsvi.envs.actions import choices_of
 from rlsvi.envs.task import Task
 
 
@@ -330,10 +330,3 @@ def test_files_of_tasks():
             Task.read([0, 4, None, 0, 0, wrong])
     with pytest.raises(ValueError, match="a task cannot be"):
         Task.read([0, 4, None, 1, 0, plain[5]])
-
-
-def test_choices_are_plain_data():
-    choices = choices_of(Box(-0.1, 0.3, (2,)))
-    assert (
-        Choices.read([choices.dtype, list(choices.shape), [list(action) for action in choices.actions]]) == choices
-    )

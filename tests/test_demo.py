@@ -104,13 +104,6 @@ def test_pictures_are_dark_in_the_dark_theme(tmp_path):
 # ---- the stops --------------------------------------------------------------------------------------------
 
 
-def test_all_stops_show_five_lines_that_anyone_can_type():
-    assert tour.CODE.keys() == tour.STOPS.keys()
-    for name, code in tour.CODE.items():
-        assert len(code.splitlines()) == 5
-        compile(code, name, "exec")
-
-
 def test_a_player_at_random_takes_legal_actions():
     player = AtRandom(4)
     assert {player.predict(None, action_mask=[0, 1, 0, 1])[0] for _ in range(50)} == {1, 3}

@@ -100,11 +100,6 @@ def form(text):
     return re.sub(r"[\s─═]+", " ", NUMBER.sub("#", text)).strip()
 
 
-def test_texts_are_compared_by_their_form():
-    assert form("took 3.25 (2 to -1e-3) of f64") == form("took 7  (99 to\n4) of f64") == "took # (# to #) of f64"
-    assert form("learned: never") != form("learned: 3")
-
-
 def is_near(new, old, name, machine):
     """Whether the numbers of a fresh output of a notebook are about those stored."""
     rel, absolute = TOLERANCE.get(name, (0.25, 0.02))
@@ -112,14 +107,6 @@ def is_near(new, old, name, machine):
         rel, absolute = (0.1, 0.02) if machine == RECORDED else (0.0, 450.0)
     numbers = [[float(number) for number in NUMBER.findall(text)] for text in (new, old)]
     return numbers[0] == pytest.approx(numbers[1], rel=rel, abs=absolute)
-
-
-def test_other_numbers_than_those_stored_are_seen():
-    for name in (path.stem for path in NOTEBOOKS):
-        for machine in (RECORDED, "x86_64"):
-            assert is_near("median 500.0", "median 500.0", name, machine)
-            assert not is_near("median 10.0", "median 500.0", name, machine)
-    assert not is_near("median 376.5", "median 500.0", "first_agent", RECORDED)
 
 
 @pytest.mark.slow
@@ -162,14 +149,6 @@ def test_outputs_are_stored_and_tell_nothing_of_a_machine(path):
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
-
-
-def test_paths_and_times_are_seen():
-    for text in ("/home/ann/x.py", "C:\\\\Users", "<object at 0x7f12ab34cd>"):
-        assert MACHINE.search(text)
-    for text in ("0:00:03 left", "took 3.2 s", "2026-11-16"):
-        assert TIME.search(text)
-    assert not TIME.search("1500 episodes, 10 seeds, 0.7224672001371107")
 
 
 if __name__ == "__main__":

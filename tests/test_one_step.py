@@ -10,7 +10,6 @@ from scipy import stats
 import rlsvi
 from contract.interrupts import every_line, interrupted
 from rlsvi import ContextualBandit, OptimalPolicy, Posterior, Problem, ThompsonSampling, mdp
-from rlsvi.agents.agent import Agent
 from rlsvi.bases import ActionFeatures, Recommendation, StateFeatures
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.random import beta, stream
@@ -260,17 +259,6 @@ def test_the_bandits_knowledge_does_not_grow():
     before = sum(array.nbytes for array in agent._state().values())
     agent.learn(Drift(), episodes=50)
     assert sum(array.nbytes for array in agent._state().values()) == before
-
-
-def test_clones_and_comparisons():
-    problem = PROBLEMS["recommendation"]()
-    runs = rlsvi.compare(AGENTS, problem, episodes=30, seeds=2, progress=False)
-    assert runs.total_regret("optimal").max() < 1e-9
-    for agent in AGENTS.values():
-        assert isinstance(agent, Agent)
-        assert agent.episodes == 0  # patterns stay as they are
-        assert agent.clone(seed=3).seed == 3
-        assert type(agent).__name__ in repr(agent)
 
 
 # ---- saving -----------------------------------------------------------------------------------------------

@@ -104,24 +104,6 @@ def test_the_fused_loop_is_the_gymnasium_loop(name, problem):
     assert (fused.episodes, fused.steps) == (25, int(fused._learner.mind.counts.visits.sum()))
 
 
-@pytest.mark.parametrize("name", ["PSRL, normal rewards", "UCBVI, Bernstein", "LSVI-UCB, features"])
-def test_saving_loading_and_predicting_change_nothing(name, tmp_path):
-    task, env = Problem(masked()), FiniteMDPEnv(masked())
-    whole, parts = AGENTS[name].clone(seed=2), AGENTS[name].clone(seed=2)
-    simulate(whole, task, 20)
-    parts.learn(env, episodes=7)
-    streams = parts._streams.copy()
-    for deterministic in (False, True):
-        _, period = parts.predict(0, deterministic=deterministic)
-        parts.predict(1, period, deterministic=deterministic)
-    parts._streams[3] = streams[3]  # predicting has a stream of its own
-    parts.save(tmp_path / "agent")
-    basis = parts.basis if "features" in name else None
-    parts = rlsvi.load(tmp_path / "agent", basis=basis)
-    simulate(parts, task, 13)
-    assert_same(state_of(whole), state_of(parts))
-
-
 @pytest.mark.parametrize("kind", [PSRL, UCRL2, LSVIUCB])
 def test_a_file_of_the_time_when_all_saved_the_same_arrays_is_read_whole(kind):
     """An agent of an earlier version wrote it after 4 episodes; all files held phases and factors, used or not."""
