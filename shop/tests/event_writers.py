@@ -8,7 +8,7 @@ from rlsvi_shop.events import Event, Events, StoreError
 
 def count(events, name):
     """Number the events of one visit that all processes share: none may be missing or there twice."""
-    for i in range(60):
+    for i in range(40):
         with events.writing() as writer:
             many = len(writer.visits(["shared"])["shared"])
             numbers = writer.append(

@@ -234,8 +234,6 @@ def test_settings_from_a_file_from_python_and_by_name(tmp_path):
             shop.learn()
         with pytest.raises(Conflict, match="no product is offered"):
             shop.recommend("ann")
-    with pytest.raises(TypeError, match="not both"):
-        Recommender(settings, slots=3)
     with pytest.raises(ValueError, match="slots must be at least 1"):
         Recommender(slots=0)
 

@@ -26,6 +26,20 @@ def statistics(events, newest=None, **settings):
     return ShopStatistics(ShopSettings(slots=SLOTS, **settings), events, lambda: newest)
 
 
+def counted(page):
+    """What the page is told once all events are counted."""
+    while (found := page.current(count=100))["read"] < found["events"]:
+        pass
+    return found
+
+
+def told_lately(events, **settings):
+    """The numbers of the latest events, which all of them are."""
+    page = statistics(events, **settings)
+    page._counts.width = 2**13
+    return counted(page)["lately"]
+
+
 def newest(event, products=PRODUCTS, at=0.0):
     value, spread = np.arange(len(products), dtype=float), np.full(len(products), 0.5)
     draws = namedtuple("Known", "value spread offered")(value, spread, np.ones(len(products), dtype=bool))
@@ -151,10 +165,7 @@ def test_numbers_are_those_of_all_events(events, monkeypatch, step):
         assert before < found["read"] <= before + STEPS * step
     check(found, events.since(0, 10**6))
     assert page.current()["points"] == found["points"]  # nothing is counted twice
-    fresh = statistics(events)
-    while (again := fresh.current())["read"] < again["events"]:
-        pass
-    check(again, events.since(0, 10**6))
+    check(counted(statistics(events)), events.since(0, 10**6))
 
 
 def test_an_empty_shop(events):
@@ -320,9 +331,7 @@ def test_recommendations_without_an_answer_count_when_their_visit_is_closed(even
         rows += [Event("answered", f"v{i}", product, reward=1.0 + i) for product in clicked]
         rows += [Event("closed", f"v{i}")] * (i % 3 > 0)
     write(events, *rows)
-    page = statistics(events, reward={"unanswered": -0.25})
-    while (found := page.current(count=100))["read"] < found["events"]:
-        pass
+    found = counted(statistics(events, reward={"unanswered": -0.25}))
     with events.reading() as reading:
         products, closed = (
             reading.execute(sa.text(text), {"unanswered": -0.25}).all() for text in (UNANSWERED, OF_CLOSED)
@@ -395,8 +404,7 @@ def test_imported_visits_are_told_apart_from_those_that_were_served(events, monk
             answer = Event("answered", shown.visit, "tea", reward=rewards[name] + (-1) ** i)
             write(events, shown, answer, Event("closed", shown.visit))
         for asked in (page, statistics(events)):  # while events come, and later
-            while (found := asked.current())["read"] < found["events"]:
-                pass
+            found = counted(asked)
             assert found["before"]["number"] == 333
             assert found["before"]["mean"] == pytest.approx(2 + 1 / 333)
             assert found["visits"] == 333 + (77 if name == "own" else 0)
@@ -488,8 +496,7 @@ def test_costs_and_trends_are_those_of_all_events(events, monkeypatch, step, wid
     page = statistics(events, reward={} if unanswered is None else {"unanswered": unanswered})
     for some in (rows[:1700], rows[1700:]):  # the page is asked while events come
         write(events, *some)
-        while (found := page.current())["read"] < found["events"]:
-            pass
+        found = counted(page)
     width = 64
     while len(rows) // width >= 32:
         width *= 2
@@ -513,9 +520,7 @@ def test_the_cost_is_that_of_exploring_where_it_happens(events):
             Event("answered", f"v{i}", "tea", reward=reward),
         ]
     write(events, *rows)
-    page = statistics(events)
-    page._counts.width = 2**13  # all are the latest events
-    lately = page.current()["lately"]
+    lately = told_lately(events)
     cost, share = lately["cost"], (0.5 + 0.05) / 2
     assert lately["explored"] == pytest.approx(share, abs=0.02)
     assert cost["high"] - cost["low"] < 0.02
@@ -600,21 +605,15 @@ def test_visits_that_earned_the_same_have_no_interval(events, reward):
 
 def test_products_shown_without_a_best_guess_count_neither_as_it_nor_as_exploration(events):
     """They are served, but not in the share of exploration, nor in what it costs."""
-
-    def told():
-        page = statistics(events)
-        page._counts.width = 2**13  # all are the latest events
-        return page.current()["lately"]
-
     write(events, *busy_days(3, 600))
-    alone = told()
+    alone = told_lately(events)
     assert alone["cost"] is not None
     write(
         events,
         *[Event("recommended", f"w{i}", "tea", 0, propensity=1 / 65, sample=0) for i in range(10)],
         *[Event("answered", f"w{i}", "tea", reward=1000.0) for i in range(10)],
     )
-    assert told() == alone | {"served": alone["served"] + 10}
+    assert told_lately(events) == alone | {"served": alone["served"] + 10}
 
 
 @pytest.mark.parametrize("step", [20_000, 97], ids=["in one step", "in many"])
@@ -632,17 +631,9 @@ def test_products_that_stay_without_an_answer_are_noticed(events, monkeypatch, s
         if ends:
             missing, shown = missing + SLOTS - len(clicked), shown + SLOTS
     write(events, *rows)
-
-    def told(**settings):
-        page = statistics(events, **settings)
-        page._counts.width = 2**13  # all are the latest events
-        while (found := page.current())["read"] < found["events"]:
-            pass
-        return found["lately"]["missing"]
-
-    assert told() == {"number": missing, "of": shown}
+    assert told_lately(events)["missing"] == {"number": missing, "of": shown}
     assert 2 * missing > shown
-    assert told(reward={"unanswered": 0.0}) is None
+    assert told_lately(events, reward={"unanswered": 0.0})["missing"] is None
     answers = [Event("answered", f"w{i}", "tea", reward=0.0) for i in range(missing)]
     write(
         events,
@@ -650,7 +641,7 @@ def test_products_that_stay_without_an_answer_are_noticed(events, monkeypatch, s
         *answers,
         *(Event("closed", it.visit) for it in answers),
     )
-    assert told() is None  # now it is less than half of them
+    assert told_lately(events)["missing"] is None  # now it is less than half of them
 
 
 def test_few_products_without_an_answer_are_not_worth_a_word(events):

@@ -265,20 +265,20 @@ def test_processes_write_in_turn_and_numbers_become_visible_in_order(events, url
     """Writers read a visit and append to it; a reader that follows the numbers misses none."""
     seen, last = [], 0
     with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(process(url, "count", name)) for name in "abc"]
+        writers = [stack.enter_context(process(url, "count", name)) for name in "ab"]
         while any(writer.poll() is None for writer in writers):
             new = events.since(last, 7)
             last = new[-1].id if new else last
             seen += new
             threading.Event().wait(0 if new else 0.01)
         outputs = [writer.communicate()[0].split() for writer in writers]
-        assert [writer.returncode for writer in writers] == [0, 0, 0]
+        assert [writer.returncode for writer in writers] == [0, 0]
     seen += events.since(last, 1000)
     assert seen == events.since(0, 1000)
-    assert len(seen) == 3 * 60 * 2
+    assert len(seen) == 2 * 40 * 2
     acknowledged = sorted(int(number) for output in outputs for number in output)
     assert [event.id for event in seen] == acknowledged
-    assert [event.product for event in seen if event.visit == "shared"] == [str(i) for i in range(180)]
+    assert [event.product for event in seen if event.visit == "shared"] == [str(i) for i in range(80)]
 
 
 def test_a_writer_killed_in_the_middle_leaves_nothing(events, url):

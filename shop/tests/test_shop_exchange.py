@@ -154,10 +154,10 @@ def test_few_events_are_in_memory_at_once(events, monkeypatch):
     sizes, append_events = [], Writer.append
     monkeypatch.setattr("rlsvi_shop.exchange.AT_ONCE", 5)
     monkeypatch.setattr(Writer, "append", lambda self, some: sizes.append(living()) or append_events(self, some))
-    clicks = pl.DataFrame({"visit": [f"v{i}" for i in range(25)], "product": ["p"] * 25, "reward": [1] * 25})
+    clicks = pl.DataFrame({"visit": [f"v{i}" for i in range(15)], "product": ["p"] * 15, "reward": [1] * 15})
     before = living()
     import_events(events, SETTINGS, clicks)
-    assert max(sizes) - before <= 3 * 2 * 5 < 3 * 25
+    assert max(sizes) - before <= 3 * 2 * 5 < 3 * 15
 
 
 def living():
