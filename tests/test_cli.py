@@ -1,7 +1,6 @@
 """The command line: results on stdout, the rest on stderr, clear errors and exit codes."""
 
 import inspect
-import json
 import os
 import subprocess
 import sys
@@ -12,11 +11,11 @@ import gymnasium
 import polars as pl
 import pytest
 from packaging.requirements import Requirement
-from typer.testing import CliRunner
 
 import rlsvi
+from command_line import run, strict_json
 from contract.cases import exported_agents
-from rlsvi.cli.app import agents, app
+from rlsvi.cli.app import agents
 from rlsvi.cli.names import AGENTS, PROBLEMS, agent_class
 from rlsvi.core.card import NoCard
 from rlsvi.study.runs import Runs
@@ -25,19 +24,6 @@ COMPARED = ("default", "rlsvi", "lsvi-greedy", "lsvi-epsilon", "lsvi-boltzmann",
 COMPARED += ("ucrl2", "ucbvi", "lsvi-ucb", "bandit", "optimal", "myopic", "thompson-sampling")
 SMALL_RUN = ("--episodes", "30", "--seeds", "2", "--quiet")
 CHAIN = ("compare", "chain", "-p", "length=4", "--problem-arg", "features=3", *SMALL_RUN)
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def strict_json(text):
-    """JSON as the standard has it: no NaN, no Infinity."""
-
-    def refuse(constant):
-        raise AssertionError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def panels(*arguments):

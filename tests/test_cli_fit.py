@@ -8,12 +8,11 @@ import gymnasium as gym
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import rlsvi
+from command_line import run
 from contract.environments import drifting, numbered
 from contract.state import assert_equal, everything
-from rlsvi.cli.app import app
 
 OWN = """
 import rlsvi
@@ -27,10 +26,6 @@ def made(env, seed, sigma=1.0):
 
 one = Mine(horizon=3)
 """
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 @pytest.fixture(autouse=True)

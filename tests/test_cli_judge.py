@@ -6,11 +6,10 @@ import sys
 import gymnasium as gym
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import rlsvi
+from command_line import run
 from contract.environments import numbered
-from rlsvi.cli.app import app
 
 pytestmark = pytest.mark.filterwarnings("always:importance sampling rests on")
 
@@ -18,10 +17,6 @@ pytestmark = pytest.mark.filterwarnings("always:importance sampling rests on")
 @pytest.fixture(scope="module")
 def log():
     return rlsvi.record(numbered(), None, 12, seed=4)
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 @pytest.fixture(autouse=True)

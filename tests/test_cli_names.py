@@ -9,9 +9,9 @@ import sys
 import gymnasium as gym
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import rlsvi
+from command_line import run
 from rlsvi.cli.app import app, commands
 from saved import read, write
 
@@ -54,10 +54,6 @@ broken = fake_broken:Agent
 missing = fake_missing:Agent
 psrl = fake_agents:Stranger
 """
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 def install(folder, name, entries):

@@ -7,10 +7,9 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
 import rlsvi
-from rlsvi.cli.app import app
+from command_line import run
 from rlsvi.cli.environment import arguments_of
 from rlsvi.cli.train import chart
 from rlsvi.envs.description import Made
@@ -49,10 +48,6 @@ class Walk(gym.Env):
 
 gym.register("Walk-v0", entry_point="walks:Walk")
 """
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 @pytest.fixture(autouse=True)

@@ -54,16 +54,11 @@ def fit_folds(log: LoggedEpisodes, rows: Longs, first: Floats, error: Floats, re
     of these episodes and the errors of these rows.
     """
     numbers, folds = np.arange(log.episodes), min(FOLDS, log.episodes)
-    episode = episode_of(log)[rows]
+    episode = log.episode[rows]
     for k in range(folds if folds > 1 else 0):
         left_out = numbers % folds == k
         mine = left_out[episode]
         first[left_out], error[rows[mine]] = refit(mine, left_out)
-
-
-def episode_of(log: LoggedEpisodes) -> Longs:
-    """Return the episode of every row of a log."""
-    return np.repeat(np.arange(log.episodes), np.diff(log.start))
 
 
 # ---- A table: value iteration in many draws of the posterior of a finite model -----------------------------
@@ -301,7 +296,7 @@ def fit_features(problem: OffPolicyProblem, basis: Any, ridge: float, level: flo
         return Fitted(value, -np.inf, np.inf, first, error, untried, instead)
     influence, prior = influences(problem, design, regression, reward, theta)
     leverage, prior = leverages(design, regression.factors), prior * weight_scales(problem, design.taken)
-    half = half_width(influence, leverage, episode_of(log)[rows], first, prior, level, untried)
+    half = half_width(influence, leverage, log.episode[rows], first, prior, level, untried)
 
     def refit(mine: Bools, left_out: Bools) -> tuple[Floats, Floats]:
         theta = solve_weights(problem, regress(design.rows(~mine), ridge, reward[~mine]))

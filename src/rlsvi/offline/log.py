@@ -109,6 +109,16 @@ class LoggedEpisodes(NamedTuple):
         return len(self.action)
 
     @property
+    def episode(self) -> Longs:
+        """The episode of every step."""
+        return np.repeat(np.arange(self.episodes), np.diff(self.start))
+
+    @property
+    def period(self) -> Longs:
+        """The number of steps of its episode before every step."""
+        return np.arange(self.steps) - self.start[self.episode]
+
+    @property
     def last(self) -> Bools:
         """Whether a step is the last of its episode."""
         last: Bools = np.zeros(self.steps, np.bool_)

@@ -33,7 +33,7 @@ class OffPolicyProblem(NamedTuple):
     @property
     def step(self) -> Longs:
         """The period of every row."""
-        return step_of(self.log)
+        return self.log.period
 
     @property
     def used(self) -> Bools:
@@ -75,12 +75,6 @@ class OffPolicyProblem(NamedTuple):
         low, high = self.possible
         slack = 1e-6 * (high - low) + 1e-9
         return low - slack <= value <= high + slack
-
-
-def step_of(log: LoggedEpisodes) -> Longs:
-    """Return the period of every row of a log."""
-    steps: Longs = np.arange(log.steps) - np.repeat(log.start[:-1], np.diff(log.start))
-    return steps
 
 
 class TargetPolicy:

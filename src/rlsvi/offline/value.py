@@ -18,7 +18,7 @@ from rlsvi.core.interval import Interval, check_level
 from rlsvi.html import html_table
 from rlsvi.offline.fitted import MOST_UNTRIED, Fitted, fit_features, fit_table
 from rlsvi.offline.log import refuse
-from rlsvi.offline.off_policy import OffPolicyProblem, TargetPolicy, step_of
+from rlsvi.offline.off_policy import OffPolicyProblem, TargetPolicy
 from rlsvi.offline.replay import replay_of
 from rlsvi.progress import bar
 
@@ -109,7 +109,7 @@ def value_of(
     periods, own = _periods_of(horizon, replay.env, target, gamma)
     if per_period is None:
         log = replay.log  # time ends episodes that terminate at the horizon, if they come so far, and never before
-        timed = log.terminated.any() and np.array_equal(log.terminated, step_of(log) == periods - 1)
+        timed = log.terminated.any() and np.array_equal(log.terminated, log.period == periods - 1)
         alone = own or target.periods > 0 or bool(timed)
     else:
         alone = flag("per_period", per_period)
