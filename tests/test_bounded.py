@@ -17,6 +17,7 @@ from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError
 from saved import read, write
+from twin import Transitions
 
 POSTERIOR, ACTION, EPISODE, PREDICT = range(4)
 
@@ -51,25 +52,6 @@ class Walk(gymnasium.Env):
 
 def agent(**changes):
     return BoundedRLSVI(**{"seed": 3, "basis": bases.Fourier(order=3), "regressions": 7, **changes})
-
-
-class Recorded(gymnasium.Wrapper):
-    """Keeps raw transitions."""
-
-    def __init__(self, env):
-        super().__init__(env)
-        self.rows, self.ends = [], []
-
-    def reset(self, **options):
-        self.seen, info = self.env.reset(**options)
-        return self.seen, info
-
-    def step(self, action):
-        before = self.seen
-        self.seen, reward, terminated, truncated, info = self.env.step(action)
-        self.rows.append((before, action - 1, reward, None if terminated else self.seen))
-        self.ends.append(terminated or truncated)
-        return self.seen, reward, terminated, truncated, info
 
 
 # ---- the regression ---------------------------------------------------------------------------------------
@@ -166,7 +148,7 @@ def test_it_is_the_regression_of_correlated_actions(alike):
 @pytest.mark.parametrize(("alike", "trace"), [(0.0, 0.0), (0.5, 0.7), (0.5, 1.0)])
 def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, alike, trace):
     """With every step the transitions differ, ranges grow, and the sample is still that of the batch."""
-    env = Recorded(Walk())
+    env = Transitions(Walk())
     ours = agent(sigma=sigma, alike=alike, lam=0.3, gamma=0.9, tolerance=0.0, trace=trace, repeat=1)
     ours.learn(env, episodes=4)
     rows, learner, stream = list(env.rows), ours._learner, ours._streams[POSTERIOR].copy()
@@ -205,7 +187,7 @@ def test_rewards_may_come_in_any_unit():
     """With powers of 2 as the unit not even rounding differs: the same episodes, and values in that unit."""
 
     def learned(unit):
-        env = Recorded(gymnasium.wrappers.TransformReward(Walk(), lambda r: r * unit))
+        env = Transitions(gymnasium.wrappers.TransformReward(Walk(), lambda r: r * unit))
         ours = BoundedRLSVI(seed=5, basis=bases.Fourier(order=3)).learn(env, episodes=8)
         return ours, [a for _, a, _, _ in env.rows]
 
@@ -304,7 +286,7 @@ def test_sweeps_stop_when_converged_and_at_the_cap():
 
 
 def test_steps_are_kept_in_order_and_only_the_most_recent_if_asked():
-    env = Recorded(Walk())
+    env = Transitions(Walk())
     ours = agent(repeat=1).learn(env, episodes=9)
     history = ours._learner.history
     assert history.transitions.reward.tolist() == [r for _, _, r, _ in env.rows]

@@ -14,7 +14,7 @@ from rlsvi.core.regression import FactorError, prior_factor
 from rlsvi.envs import FiniteMDPEnv, RiverSwimEnv
 from rlsvi.mdp import FiniteMDP, average_reward, dirichlet, river_swim
 from rlsvi.simulate.endless import simulate_continual
-from twin import Rows, assert_same, ridge_regression, state_of
+from twin import Rows, Transitions, assert_same, ridge_regression, state_of
 
 S, A = 5, 2
 
@@ -28,25 +28,6 @@ def basis_of(kind):
     return {"tabular": None, "dense": Dense(table), "blocks": StateFeatures(lambda s: table[s, 0])}[kind]
 
 
-class Watched(gymnasium.Wrapper):
-    """Keeps every transition."""
-
-    def __init__(self, env):
-        super().__init__(env)
-        self.data, self.at = [], None
-
-    def reset(self, **options):
-        found = self.env.reset(**options)
-        self.at = found[0]
-        return found
-
-    def step(self, action):
-        found = self.env.step(action)
-        self.data.append((self.at, action, found[1], None if found[2] else found[0]))
-        self.at = found[0]
-        return found
-
-
 # ---- the recursion ----------------------------------------------------------------------------------------
 
 
@@ -56,7 +37,7 @@ def test_every_step_is_that_of_the_recursion(kind, noise):
     agent = ContinualRLSVI(
         lam=0.8, sigma=0.5, gamma=0.9, noise=noise, basis=basis_of(kind), prior_mean=0.3, seed=2
     )
-    env, found = Watched(FiniteMDPEnv(mdp_of(), endless=True)), []
+    env, found = Transitions(FiniteMDPEnv(mdp_of(), endless=True)), []
     for _ in range(40):
         agent.learn(env, steps=1)
         found.append(agent._learner.mind.values.theta[0].ravel().copy())
@@ -65,11 +46,11 @@ def test_every_step_is_that_of_the_recursion(kind, noise):
     theta, w, z = np.full(B * d, 0.3), np.zeros(B * d), np.zeros(B * d)
     begun, live, known, other = set(), [], set(), np.sqrt(1 - 0.9**2)
     for t in range(40):
-        for s in (env.data[t][0], env.data[t][3]):
+        for s in (env.rows[t][0], env.rows[t][3]):
             live += [] if s in known else [b for b in learner.features.at(0, s)[0] if b not in live]
             known.add(s)
             live = list(dict.fromkeys(live))
-        data = env.data[: t + 1]
+        data = env.rows[: t + 1]
         X = np.array([rows(0, s)[a] for s, a, _, _ in data])
         b = np.array([r + 0.9 * (rows(0, then) @ theta).max() for _, _, r, then in data])
         theta = ridge_regression(X, b, 0.8 * 0.25, 0.3)

@@ -15,26 +15,9 @@ from rlsvi.agents.tabular.discounted_psrl import EARLY, END, STAGES, WORST, coun
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal, stream
 from rlsvi.envs import FiniteMDPEnv
+from twin import Transitions
 
 GAMMA = 0.9
-
-
-class Raw(gymnasium.Wrapper):
-    """Keeps raw transitions (s, a, r, s'), with None for the end."""
-
-    def __init__(self, env):
-        super().__init__(env)
-        self.rows = []
-
-    def reset(self, **options):
-        self.at, info = self.env.reset(**options)
-        return self.at, info
-
-    def step(self, action):
-        seen, reward, terminated, truncated, info = self.env.step(action)
-        self.rows.append((self.at, action, reward, None if terminated else seen))
-        self.at = seen
-        return seen, reward, terminated, truncated, info
 
 
 class Grid(gymnasium.Env):
@@ -59,7 +42,7 @@ class Grid(gymnasium.Env):
 
 def walk():
     """A walk with masks, chance, an end, and a time limit that is no end."""
-    return Raw(gymnasium.wrappers.TimeLimit(FiniteMDPEnv(MDP, endless=True), 7))
+    return Transitions(gymnasium.wrappers.TimeLimit(FiniteMDPEnv(MDP, endless=True), 7))
 
 
 # ---- against plain Python ---------------------------------------------------------------------------------
@@ -244,7 +227,7 @@ def test_chance_is_noticed():
 def test_rewards_of_any_size_are_learned_alike(size):
     seen = []
     for prize in (1.0, size):
-        env = Raw(Grid(5, prize))
+        env = Transitions(Grid(5, prize))
         DiscountedPSRL(seed=3).learn(env, episodes=20)
         seen.append([(s, a) for s, a, _, _ in env.rows])
     assert seen[0] == seen[1]
@@ -391,9 +374,9 @@ SPACES = {
 @pytest.mark.parametrize("kind", SPACES)
 def test_observations_of_any_kind_are_one_table(kind, tmp_path):
     """Whatever they look like, the same is learned, and goes on after loading."""
-    plain = Raw(Grid())
+    plain = Transitions(Grid())
     DiscountedPSRL(seed=2).learn(plain, episodes=6)
-    env = Raw(Grid(6, 1.0, *SPACES[kind]))
+    env = Transitions(Grid(6, 1.0, *SPACES[kind]))
     agent = DiscountedPSRL(seed=2).learn(env, episodes=3)
     agent.save(tmp_path / "agent")
     agent = rlsvi.load(tmp_path / "agent").learn(env, episodes=3)

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -24,8 +25,9 @@ from rlsvi.core.archive import ArchiveError
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError
+from rlsvi.testing import check_agent
 from saved import read, write
-from twin import Rows, assert_same, ridge_regression, state_of
+from twin import Rows, Transitions, assert_same, ridge_regression, state_of
 
 POSTERIOR, ACTION, EPISODE, PREDICT = range(4)
 MOVES = np.array([0, 1, -1])
@@ -100,24 +102,9 @@ def features(observation):
     return np.array([1.0, *x, x[0] ** 2])
 
 
-class Recorder(gymnasium.Wrapper):
-    """All transitions as the twin takes them: (observation, action, reward, next or None, its mask)."""
-
-    def __init__(self, env):
-        super().__init__(env)
-        self.transitions = []
-
-    def reset(self, **options):
-        self.seen, info = self.env.reset(**options)
-        return self.seen, info
-
-    def step(self, action):
-        following, reward, terminated, truncated, info = self.env.step(action)
-        mask = np.asarray(info.get("action_mask", np.ones(self.action_space.n)), dtype=bool)
-        a = int(action - self.action_space.start)
-        self.transitions.append((self.seen, a, reward, None if terminated else following, mask))
-        self.seen = following
-        return following, reward, terminated, truncated, info
+def transitions_of(env):
+    """All transitions as the twin takes them: with the masks of what follows."""
+    return [(*row, legal) for row, legal in zip(env.rows, env.legal, strict=True)]
 
 
 class Twin:
@@ -189,17 +176,17 @@ def test_every_episode_is_planned_as_the_pseudo_code_says(name, make):
         options["explore"] = EpsilonGreedy(0.4)
     agent = make(seed=3, **options)
     kind = "vector" if "basis" in options else "number"
-    env, twin = Recorder(Walk(kind)), Twin(agent, None if kind == "vector" else 7)
+    env, twin = Transitions(Walk(kind)), Twin(agent, None if kind == "vector" else 7)
     for episode in range(25):
-        seen, noise = list(env.transitions), agent._streams[POSTERIOR].copy()
+        seen, noise = transitions_of(env), agent._streams[POSTERIOR].copy()
         agent.learn(env, episodes=1)
         if episode > 0:
             wanted = twin.episode(seen, noise).reshape(twin.shape)
             assert (agent._streams[POSTERIOR] == noise).all()  # the same number of draws
             np.testing.assert_allclose(agent._learner.mind.theta, wanted, rtol=1e-7, atol=1e-7)
             twin.theta = agent._learner.mind.theta.ravel().copy()
-    assert agent.steps == len(env.transitions) > 90
-    assert {t[3] is None for t in env.transitions} == {True, False}
+    assert agent.steps == len(env.rows) > 90
+    assert {t[3] is None for t in env.rows} == {True, False}
     assert agent._learner.mind.ring.size[0] == min(agent.memory or 10**9, agent.steps)
 
 
@@ -209,10 +196,10 @@ def test_integers_and_floats_give_the_same_bits(form):
     found = []
     for dtype in ("uint8", "int16", "float64"):
         agent = StationaryRLSVI(basis=After(dtype, scaled=False), form=form, gamma=0.9, memory=50, seed=1)
-        env = Recorder(Walk())
+        env = Transitions(Walk())
         agent.learn(env, episodes=30)
         assert agent._learner.mind.ring.x.dtype == dtype
-        found.append((agent._learner.mind.theta.tobytes(), agent._streams.tobytes(), str(env.transitions)))
+        found.append((agent._learner.mind.theta.tobytes(), agent._streams.tobytes(), str(transitions_of(env))))
     assert found[0] == found[1] == found[2]
 
 
@@ -242,41 +229,25 @@ def test_truncation_goes_on_in_the_target_and_termination_does_not(terminated, v
 
 
 AGENTS = {
-    "RLSVI": (lambda: StationaryRLSVI(basis=StateFeatures(features), memory=50, regressions=2, seed=2), Walk),
-    "table": (lambda: StationaryRLSVI(memory=None, gamma=0.9, seed=2), lambda: Walk("number")),
+    "RLSVI": (StationaryRLSVI, {"basis": StateFeatures(features), "memory": 50, "regressions": 2}),
+    "table": (StationaryRLSVI, {"memory": None, "gamma": 0.9}),
     "integers": (
-        lambda: StationaryRLSVI(
-            basis=After(), form="afterstate", memory=33, sigma=InverseGamma(), gamma=0.9, seed=2
-        ),
-        Walk,
+        StationaryRLSVI,
+        {"basis": After(), "form": "afterstate", "memory": 33, "sigma": InverseGamma(), "gamma": 0.9},
     ),
     "LSVI": (
-        lambda: StationaryLSVI(
-            explore=EpsilonGreedy(Linear(1.0, 0.1, 20)), basis=After("int16"), gamma=0.9, seed=2
-        ),
-        Walk,
+        StationaryLSVI,
+        {"basis": After("int16"), "explore": EpsilonGreedy(Linear(1.0, 0.1, 20)), "gamma": 0.9},
     ),
-    "Boltzmann": (lambda: StationaryLSVI(explore=Boltzmann(0.3), gamma=0.9, seed=2), lambda: Walk("number")),
+    "Boltzmann": (StationaryLSVI, {"explore": Boltzmann(0.3), "gamma": 0.9}),
 }
 
 
-@pytest.mark.parametrize("unit", ["episodes", "steps"])
 @pytest.mark.parametrize("name", AGENTS)
-def test_learning_in_parts_with_files_between_is_learning_at_once(name, unit, tmp_path):
-    make, env = AGENTS[name]
-    whole, parts = make().learn(env(), **{unit: 40}), make()
-    basis = None if isinstance(whole.basis, Tabular | None) else whole.basis
-    for amount in (0, 7, 1, 13, 19):
-        parts.learn(env(), **{unit: amount})
-        parts.save(tmp_path / "agent")
-        parts = rlsvi.load(tmp_path / "agent", basis)
-    assert type(parts) is type(whole)
-    assert parts.get_params() == whole.get_params()
-    assert_same(state_of(parts), state_of(whole))
-    for i in range(12):
-        observation = i % 7 if name in ("table", "Boltzmann") else np.array([i % 7, i % 9], dtype=float)
-        for options in ({"deterministic": True}, {"state": i % 3}):
-            assert parts.predict(observation, **options) == whole.predict(observation, **options)
+def test_it_keeps_the_promises_of_agents(name):
+    make, options = AGENTS[name]
+    basis = options.get("basis")
+    check_agent(partial(make, **options), partial(Walk, "vector" if basis else "number"), basis=basis)
 
 
 @pytest.mark.parametrize("learn", [False, True])
@@ -319,11 +290,11 @@ def test_rings_of_impossible_values_are_refused(name, tmp_path):
 
 def test_deterministic_prediction_is_greedy_on_the_posterior_mean():
     agent = StationaryRLSVI(basis=After(), form="afterstate", gamma=0.9, seed=5)
-    env = Recorder(Walk())
+    env = Transitions(Walk())
     agent.learn(env, episodes=20)
     twin = Twin(agent)
     twin.theta, agent._samples = agent._learner.mind.theta.ravel().copy(), False
-    theta = twin.episode(env.transitions, None)
+    theta = twin.episode(transitions_of(env), None)
     del agent._samples
     for x, t in itertools.product(range(6), range(9)):
         Q = twin.Q(np.array([x, t]), theta)

@@ -26,6 +26,31 @@ class Recorder(gymnasium.Wrapper):
         return outcome
 
 
+class Transitions(gymnasium.Wrapper):
+    """Writes down what happens step by step.
+
+    rows : (observation, action counted from 0, reward, next observation or None at an end) of every step.
+    legal, ends : the mask of what comes next, and whether an episode ends there, for any reason.
+    """
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.rows, self.legal, self.ends = [], [], []
+
+    def reset(self, **options):
+        self.seen, info = self.env.reset(**options)
+        return self.seen, info
+
+    def step(self, action):
+        following, reward, terminated, truncated, info = self.env.step(action)
+        a = int(action - self.action_space.start)
+        self.rows.append((self.seen, a, reward, None if terminated else following))
+        self.legal.append(np.asarray(info.get("action_mask", np.ones(self.action_space.n)), dtype=bool))
+        self.ends.append(terminated or truncated)
+        self.seen = following
+        return following, reward, terminated, truncated, info
+
+
 class Rows:
     """A basis written out: phi(h, s, a) as one row of all weights, zero outside the block it touches."""
 
