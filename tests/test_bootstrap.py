@@ -9,7 +9,6 @@ import rlsvi
 from rlsvi import BootstrapRLSVI, Problem
 from rlsvi.core.random import bits, gamma, normal, stream
 from rlsvi.core.regression import FactorError
-from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP
 from rlsvi.simulate.finite import simulate
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
@@ -142,15 +141,6 @@ def test_its_mean_is_lsvi_with_the_weight_of_the_artificial_data_as_ridge(kind):
         for s in range(S):
             found = action_values(agent, plan, h, s)
             np.testing.assert_allclose(found, rows(h, s) @ theta[h], rtol=1e-8, atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_fused_loop_and_gymnasium_give_the_same_bits(kind):
-    mdp, basis = noisy_mdp(), basis_of(kind)
-    gym, fused = (BootstrapRLSVI(seed=7, basis=basis) for _ in range(2))
-    gym.learn(FiniteMDPEnv(mdp), episodes=40)
-    simulate(fused, Problem(mdp), 40)
-    assert_same(state_of(gym), state_of(fused))
 
 
 def test_what_is_stored_does_not_grow_where_transitions_repeat():

@@ -36,12 +36,13 @@ def test_every_agent_keeps_the_promises_of_agents(name):
 
 
 @pytest.mark.parametrize("name", FUSED)
-def test_the_compiled_loop_goes_on_after_loading(name, tmp_path):
+def test_the_compiled_loop_goes_on_after_loading_and_after_steps_of_gymnasium(name, tmp_path):
     case = BY_NAME[name]
     whole, parts = case.make(), case.make()
     case.simulate(whole, 70)
-    for amount in (0, 1, 30, 39):
-        case.simulate(parts, amount)
+    learn = case.simulate if case.endless else case.learn  # which has begun where an environment stands
+    for play, amount in ((case.simulate, 0), (learn, 1), (case.simulate, 30), (learn, 9), (case.simulate, 30)):
+        play(parts, amount)
         parts.save(tmp_path / "agent")
         parts = case.load(tmp_path / "agent")
     assert_equal(everything(parts, tmp_path), everything(whole, tmp_path))

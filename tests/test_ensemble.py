@@ -14,11 +14,11 @@ from rlsvi.offline.recorder import Recorder
 from rlsvi.simulate.finite import simulate
 from test_bootstrap import weighted
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
-from twin import Rows, assert_same, lsvi, raw_episodes, regression, ridge_regression, state_of
+from twin import Rows, lsvi, raw_episodes, regression, ridge_regression
 from values import action_values
 
 KINDS = ["dense", "tabular", "blocks"]
-PERTURB = ["targets", "weights"]
+PERTURB = ["targets", pytest.param("weights", marks=pytest.mark.slow)]  # weights compile all of it anew
 GOLDEN, WORD = 0x9E3779B97F4A7C15, 2**64
 
 
@@ -92,15 +92,6 @@ def test_every_member_is_a_regression_of_its_own(kind, perturb):
             np.testing.assert_allclose(found, rows(h, s) @ theta[h], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("perturb", PERTURB)
-@pytest.mark.parametrize("problem", [Problem(noisy_mdp(), basis_of("dense")), problems.deep_sea(4)], ids=str)
-def test_the_fused_loop_and_gymnasium_give_the_same_bits(problem, perturb):
-    gym, fused = (EnsembleRLSVI(seed=7, members=3, perturb=perturb, basis=problem.basis) for _ in range(2))
-    gym.learn(FiniteMDPEnv(problem.mdp), episodes=40)
-    simulate(fused, problem, 40)
-    assert_same(state_of(gym), state_of(fused))
-
-
 # ---- the distribution of members, and RLSVI as the limit --------------------------------------------------
 
 
@@ -152,6 +143,7 @@ def test_many_members_are_rlsvi_and_one_is_not():
     assert regrets["one"].mean() - regrets["exact"].mean() > 6 * error
 
 
+@pytest.mark.slow
 def test_weights_explore_only_through_the_prior_draws():
     """On a chain of 12 states, nothing differs between members before the first reward but their priors."""
     problem, episodes = problems.chain(12, 5), 400
@@ -165,12 +157,12 @@ def test_weights_explore_only_through_the_prior_draws():
 
 
 def test_too_many_members_are_refused_with_a_remedy():
-    for perturb in PERTURB:
+    for perturb in ("targets", "weights"):
         with pytest.raises(ValueError, match="use fewer members"):
             simulate(EnsembleRLSVI(members=10**13, perturb=perturb), problems.chain(4), 1)
 
 
-@pytest.mark.parametrize("perturb", ["targets", "weights"])
+@pytest.mark.parametrize("perturb", PERTURB)
 def test_a_file_with_other_members_is_refused(perturb, tmp_path):
     agent = EnsembleRLSVI(members=3, perturb=perturb, basis=rlsvi.bases.Tabular(), seed=0)
     agent.learn(FiniteMDPEnv(problems.deep_sea(3).mdp), episodes=2)

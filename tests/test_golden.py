@@ -15,7 +15,12 @@ def test_every_case_is_recorded_with_its_machine():
     assert all(case["recorded on"] and case["compared"] for case in EXPECTED.values())
 
 
-@pytest.mark.parametrize("name", LIBRARY.cases)
+def case(name):
+    """A case by its name; what no other test compiles belongs to the second suite."""
+    return pytest.param(name, marks=[pytest.mark.slow] * name.startswith("ensemble-weights"))
+
+
+@pytest.mark.parametrize("name", [case(name) for name in LIBRARY.cases])
 def test_what_is_computed_is_as_recorded(name):
     assert not LIBRARY.differences(name, EXPECTED[name]["computed"])
 

@@ -192,16 +192,6 @@ def test_it_learns_a_short_chain_where_it_forgets_and_not_where_targets_are_kept
 # ---- the same face ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["dense", "tabular", "blocks"])
-def test_the_fused_loop_and_gymnasium_give_the_same_bits(kind):
-    mdp, basis = noisy_mdp(), basis_of(kind)
-    gym, fused = (IncrementalRLSVI(seed=7, nu=Exponential(0.3, 0.9), basis=basis) for _ in range(2))
-    gym.learn(FiniteMDPEnv(mdp), episodes=40)
-    simulate(fused, Problem(mdp), 40)
-    assert_same(state_of(gym), state_of(fused))
-    assert fused._learner.mind.memory.states.max() == 0  # nothing but sums is kept
-
-
 def test_predict_acts_in_every_period_and_on_states_never_seen():
     agent = IncrementalRLSVI(seed=1, basis=StateFeatures(lambda s: np.eye(S)[s]))
     agent.learn(FiniteMDPEnv(noisy_mdp()), episodes=5)
@@ -210,12 +200,6 @@ def test_predict_acts_in_every_period_and_on_states_never_seen():
             action, following = agent.predict(S - 1, h, deterministic=deterministic)
             assert action in range(A)
             assert following == h + 1
-
-
-@pytest.mark.parametrize("nu", [-0.1, 1.0, np.nan, "a", lambda episode: 2.0])
-def test_a_bad_step_size_is_refused(nu):
-    with pytest.raises(ValueError, match="nu must"):
-        IncrementalRLSVI(nu=nu)
 
 
 def test_what_is_forgotten_stays_a_number(tmp_path):
@@ -235,8 +219,3 @@ def test_a_target_whose_square_is_no_number_is_not_learned_from(fused):
     with pytest.raises(FactorError):
         simulate(agent, problem, 1) if fused else agent.learn(env, episodes=1)
     assert_same(state_of(agent), before)
-
-
-def test_keep_prior_must_be_a_truth():
-    with pytest.raises(ValueError, match="keep_prior must be True or False"):
-        IncrementalRLSVI(keep_prior="yes")

@@ -21,6 +21,7 @@ from rlsvi.agents.practice.learner import sweep_safely
 from rlsvi.agents.table_or_features import Record, is_judged
 from rlsvi.agents.tabular.table import TabularAgent
 from rlsvi.bases.layout import layout_of, observation_of, vector_of
+from rlsvi.envs import Spaces
 
 
 class Line(gymnasium.Env):
@@ -344,27 +345,20 @@ def test_an_observation_can_be_made_of_its_vector(space):
         assert np.array_equal(vector_of(layout, observation_of(layout, x)), x)
 
 
-class Any(gymnasium.Env):
-    """An environment of these spaces, which is never played."""
-
-    def __init__(self, observations):
-        self.observation_space, self.action_space = observations, Discrete(2)
-
-
 def test_the_agent_for_an_environment():
     assert isinstance(agent_for(gymnasium.make("rlsvi/Chain-v0", length=5)), rlsvi.RLSVI)
     assert isinstance(agent_for(gymnasium.make("FrozenLake-v1"), seed=7, gamma=0.9), DiscountedPSRL)
-    assert isinstance(agent_for(Any(Text(5))), DiscountedPSRL)
+    assert isinstance(agent_for(Spaces(Text(5), Discrete(2))), DiscountedPSRL)
     made = agent_for(gymnasium.make("CartPole-v1"), seed=7)
     assert isinstance(made, TableOrFeatures)
     assert made.seed == 7
     for space in (MultiDiscrete([3, 4]), Box(0, 255, (8, 8), np.uint8), Dict({"a": Discrete(2)})):
-        assert isinstance(agent_for(Any(space)), TableOrFeatures)
+        assert isinstance(agent_for(Spaces(space, Discrete(2))), TableOrFeatures)
     basis = rlsvi.bases.Fourier()
     assert isinstance(agent_for(gymnasium.make("CartPole-v1"), basis=basis), BoundedRLSVI)
-    assert isinstance(agent_for(Any(Dict(a=Text(5), b=Discrete(2)))), TableOrFeatures)
+    assert isinstance(agent_for(Spaces(Dict(a=Text(5), b=Discrete(2)), Discrete(2))), TableOrFeatures)
     with pytest.raises(ValueError, match="BoundedRLSVI learns with features"):
-        agent_for(Any(Text(5)), sigma=1.0)
+        agent_for(Spaces(Text(5), Discrete(2)), sigma=1.0)
 
 
 # ---- runs without progress --------------------------------------------------------------------------------
