@@ -34,8 +34,9 @@ def products_of(source: Any, settings: ShopSettings) -> list[Event]:
         if first[name] != row:
             table.add_error(row, f"column 'product': {name!r} is in row {first[name] + 1} already")
     table.refuse_errors()
-    rows = zip(names, features, strict=True)
-    return [Event("added", product=name, features=each or None) for name, each in rows]
+    return [
+        Event("added", product=name, features=each or None) for name, each in zip(names, features, strict=True)
+    ]
 
 
 def products_of_file(settings: ShopSettings) -> list[Event]:

@@ -221,9 +221,8 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
         for piece in pieces:
             if clicks:
                 past = writer.visits(event.visit for event in piece)
-                known = next((name for name, stored in past.items() if stored), None)
-                if known is not None:
-                    raise ValueError(f"nothing was imported: the database already has visit {known!r}")
+                if known := [name for name, stored in past.items() if stored]:
+                    raise ValueError(f"nothing was imported: the database already has visit {known[0]!r}")
             if table.is_right:
                 count += len(writer.append(piece))
         table.refuse_errors()

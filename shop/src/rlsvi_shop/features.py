@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Strict, Tag, model_validator
@@ -39,10 +39,7 @@ class NumberFeature(BaseModel):
             raise ValueError(f"low must be less than high, got low = {self.low:g} and high = {self.high:g}")
         return self
 
-    @property
-    def width(self) -> int:
-        """How many numbers encode the feature."""
-        return 1
+    width: ClassVar[int] = 1  # how many numbers encode the feature
 
     def check(self, name: str, value: Any) -> float:
         """Return the value if it is a finite number."""

@@ -237,8 +237,14 @@ class Follower:
         self._working, self.samples = False, None
         self.changed, self._refreshed = False, time.monotonic()
         behind, self._waiting = max(0.0, round(time.time() - self._waiting, 3)), math.inf
-        resumed = {"drawn": self._drawn.copy(), "event_at": self.learner.last_at, "settings": self._asked()}
-        return draws, {**self.learner.header(), "shop": self.events.shop, "behind": behind, **resumed}
+        return draws, {
+            **self.learner.header(),
+            "shop": self.events.shop,
+            "behind": behind,
+            "drawn": self._drawn.copy(),
+            "event_at": self.learner.last_at,
+            "settings": self._asked(),
+        }
 
     def publish(self) -> float:
         """Draw new samples, write them for the processes that serve, and return how far behind they are.

@@ -117,8 +117,7 @@ def judge(
     returns = np.concatenate([np.add.reduceat(steps.reward, steps.start[:-1]) for steps in (first, second)])
     mean, n = float(returns.mean()), returns.size
     logged = student_interval(mean, (returns - mean) / n, n, level)
-    values = value_of_samples(first, level), value_of_samples(second, level)
-    return ShopValue(logged, values, n, float(level))
+    return ShopValue(logged, (value_of_samples(first, level), value_of_samples(second, level)), n, float(level))
 
 
 def _as_they_count(events: list[Event], limits: RewardSettings) -> list[Event]:

@@ -304,8 +304,12 @@ class Recommender:
         products
             The features of each product, or None for one that has none.
         """
-        example = "a dictionary of products and their features, such as {'tea': {'price': 3}, 'water': None}"
-        check_type("products", products, Mapping, example)
+        check_type(
+            "products",
+            products,
+            Mapping,
+            "a dictionary of products and their features, such as {'tea': {'price': 3}, 'water': None}",
+        )
         asked = []
         for product, features in products.items():
             try:

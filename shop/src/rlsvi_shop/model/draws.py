@@ -247,8 +247,7 @@ def _read(file: Any) -> DrawsFile:
     if _checksum(length, mapped[file.tell() :].data) != checksum:
         raise DrawsFileError("its checksum is wrong")
     plain = json.loads(file.read(int(length)))
-    body = mapped[_padded(file.tell()) :]
-    draws = Draws(**_arrays(plain, body), customer=np.array(plain["customer"]))
+    draws = Draws(**_arrays(plain, mapped[_padded(file.tell()) :]), customer=np.array(plain["customer"]))
     _check(draws)
     return DrawsFile(draws, plain["about"])
 

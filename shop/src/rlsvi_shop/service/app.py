@@ -164,16 +164,14 @@ def _add_products(app: FastAPI) -> None:
     @app.put("/products", **_operation(ProductsRequest, {"stored": True}))
     async def add(request: Request) -> Response:
         """Offer products: all of the list or, if one of them is refused, none."""
-        asked = ProductsRequest.read(await request.body())
-        given = {each.product: each.features for each in asked.products}
-        await asyncio.to_thread(recommender.add_all, given)
+        asked = ProductsRequest.read(await request.body()).products
+        await asyncio.to_thread(recommender.add_all, {each.product: each.features for each in asked})
         return _json(STORED)
 
     @app.delete("/products/{product:path}", **_operation(None, {"stored": True}, 404))
     async def remove(product: str) -> Response:
         """Stop offering a product. What was learned of it is kept."""
-        name = name_of(product, recommender.settings.ids, "product")
-        await asyncio.to_thread(recommender.remove, name)
+        await asyncio.to_thread(recommender.remove, name_of(product, recommender.settings.ids, "product"))
         return _json(STORED)
 
 

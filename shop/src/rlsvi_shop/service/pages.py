@@ -68,8 +68,7 @@ def _rows(schema: dict[str, Any], before: str) -> Iterator[tuple[str, str, str]]
         needed = "" if name in schema.get("required", ()) else "Optional."
         words = " ".join(filter(None, (_text(each.get("description", "")), needed)))
         yield f"<code>{escape(before + name)}</code>", escape(_type(each)), words
-        items = each.get("items", {})
-        yield from _rows(items, f"{before}{name}[].")
+        yield from _rows(each.get("items", {}), f"{before}{name}[].")
 
 
 def _type(schema: dict[str, Any]) -> str:

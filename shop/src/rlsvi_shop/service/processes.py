@@ -129,8 +129,7 @@ def load_products(settings: ShopSettings) -> None:
 
 def bound_socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens, or raise an error that says why there is none."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))

@@ -504,9 +504,8 @@ class EventCounts:
         while last // self.width >= MOST_BUCKETS:
             self._widen()
         new, fine = sa.and_(events.c.id > self.read, events.c.id <= until), min(self.width, WIDEST_BUCKET)
-        named = sa.select(events.c.id, events.c.kind, events.c.product)
-        named = named.where(new, events.c.kind.in_(["added", "removed"])).order_by(events.c.id)
-        catalogue = reading.execute(named).all()
+        named = sa.select(events.c.id, events.c.kind, events.c.product).order_by(events.c.id)
+        catalogue = reading.execute(named.where(new, events.c.kind.in_(["added", "removed"]))).all()
         known = {product for product, count in self.products.items() if count.added}
         new_ones = {product: event for event, kind, product in reversed(catalogue) if kind == "added"}
         added = sorted(event for product, event in new_ones.items() if product not in known)

@@ -100,8 +100,7 @@ class Limits:
 def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None:
     """Serve until SIGTERM or SIGINT, or until the parent has died."""
     most = min(CONNECTIONS, getrlimit(RLIMIT_NOFILE)[0] // 2)
-    largest = LARGEST_HEADER + settings.serve.largest_body  # also of a body that nobody reads
-    limits = {"most": most, "largest": largest}
+    limits = {"most": most, "largest": LARGEST_HEADER + settings.serve.largest_body}  # also of an unread body
     with Recommender(settings, learning=False) as recommender:
         token = os.environ.get(settings.serve.token_variable) or None
         app = create_app(recommender, token=token, most=most * 3 // 4)  # always some wait, and can make room
@@ -117,8 +116,7 @@ def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None
                 timeout_keep_alive=int(KEPT_SECONDS),
             )
         )
-        watcher = threading.Thread(target=_watch, args=(recommender, app, server, parent), daemon=True)
-        watcher.start()
+        threading.Thread(target=_watch, args=(recommender, app, server, parent), daemon=True).start()
         any_sample = first_samples(settings, {"any": Event("added", product="any")})
         choose(any_sample.draws, 0, np.zeros(settings.customer.width), [0], [1.0], [True])  # the first loads code
         gc.collect()
