@@ -183,9 +183,10 @@ def ordered_columns(frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> "
 
 def _places(columns: "Columns") -> "tuple[pl.Series, Longs]":
     """Return the episode and the step of every row."""
-    episode, step = columns.one("episode"), columns.whole("step")
-    if not (episode.dtype.is_integer() or str(episode.dtype) == "String"):
-        raise wrong_type(episode, "not whole numbers or text")
+    episode = columns.one(
+        "episode", lambda dtype: dtype.is_integer() or str(dtype) == "String", "not whole numbers or text"
+    )
+    step = columns.whole("step")
     columns.refuse(columns.name("step"), step < 0, "steps count from 0")
     return episode, step
 
@@ -605,10 +606,14 @@ class Columns:
             raise ValueError(f"the log must have one column for {name}, got {', '.join((column, *more))}")
         return column
 
-    def one(self, name: str) -> "pl.Series":
-        """Return a column of single values without gaps."""
+    def one(
+        self, name: str, fits: Callable[[Any], bool] = lambda dtype: True, but: str = "", needed: Any = True
+    ) -> "pl.Series":
+        """Return a column of single values of a type that fits, without gaps where they are needed."""
         series = self.frame[self.name(name)]
-        self.refuse(series.name, series.is_null().to_numpy(), "there is no value")
+        self.refuse(series.name, series.is_null().to_numpy() & needed, "there is no value")
+        if not fits(series.dtype):
+            raise wrong_type(series, but)
         return series
 
     def refuse(self, column: str, wrong: Bools, what: str) -> None:
@@ -623,17 +628,13 @@ class Columns:
 
     def whole(self, name: str) -> Longs:
         """Return a column of whole numbers."""
-        series = self.one(name)
-        if not series.dtype.is_integer():
-            raise wrong_type(series, "not integers")
+        series = self.one(name, lambda dtype: dtype.is_integer(), "not integers")
         numbers: Longs = series.to_numpy().astype(np.int64)
         return numbers
 
     def real(self, name: str) -> Any:
         """Return a column of finite numbers."""
-        series = self.one(name)
-        if not (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
-            raise wrong_type(series, "not numbers")
+        series = self.one(name, lambda dtype: dtype.is_numeric() or str(dtype) == "Boolean", "not numbers")
         numbers = series.to_numpy().astype(np.float64)
         self.refuse(
             series.name, ~(np.abs(numbers) <= LARGEST_NUMBER), "NaN, infinity or a number that is too large"
@@ -644,9 +645,7 @@ class Columns:
         """Return a column of True and False, or of 1 and 0; False everywhere if an optional column is missing."""
         if name in OPTIONAL and not self.has(name):
             return np.zeros(self.frame.height, np.bool_)
-        series = self.one(name)
-        if not (series.dtype.is_integer() or str(series.dtype) == "Boolean"):
-            raise wrong_type(series, "not True and False")
+        series = self.one(name, lambda dtype: dtype.is_integer() or str(dtype) == "Boolean", "not True and False")
         numbers = series.to_numpy()
         self.refuse(series.name, (numbers != 0) & (numbers != 1), "neither True nor False")
         return numbers.astype(np.bool_)
@@ -803,10 +802,8 @@ def read_observations(columns: Columns, name: str, space: Any, needed: Bools) ->
 
 
 def _states(columns: Columns, name: str, space: Discrete, needed: Bools) -> Longs:
-    series, least, n = columns.frame[columns.name(name)], int(space.start), int(space.n)
-    if not series.dtype.is_integer():
-        raise wrong_type(series, f"not states of {space}")
-    columns.refuse(series.name, series.is_null().to_numpy() & needed, "there is no value")
+    series = columns.one(name, lambda dtype: dtype.is_integer(), f"not states of {space}", needed)
+    least, n = int(space.start), int(space.n)
     states = series.fill_null(0).to_numpy().astype(np.int64)
     outside = needed & ((states < least) | (states >= least + n))
     columns.refuse(series.name, outside, f"states are {least} to {least + n - 1}")
@@ -816,10 +813,7 @@ def _states(columns: Columns, name: str, space: Discrete, needed: Bools) -> Long
 def _texts(columns: Columns, name: str, space: Text, needed: Bools) -> Any:
     import polars as pl
 
-    series = columns.frame[columns.name(name)]
-    if series.dtype != pl.String:
-        raise wrong_type(series, "not text")
-    columns.refuse(series.name, series.is_null().to_numpy() & needed, "there is no value")
+    series = columns.one(name, lambda dtype: dtype == pl.String, "not text", needed)
     longer = series.str.len_chars().fill_null(0).to_numpy() > space.max_length
     columns.refuse(series.name, longer & needed, f"texts have at most {space.max_length} characters")
     return np.array(series.to_list(), dtype=object)
