@@ -412,7 +412,7 @@ def _place_of(error):
 
 
 @contextlib.contextmanager
-def _limited():
+def limited(seconds=SECONDS):
     """Limit the time of the processor and the memory of what is done within."""
 
     def stop(*_):
@@ -421,7 +421,7 @@ def _limited():
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if PROC else 0
     before = resource.getrlimit(resource.RLIMIT_AS)
     kept = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     if PROC:
         resource.setrlimit(resource.RLIMIT_AS, (used + 2 * BYTES, before[1]))
     try:
@@ -507,7 +507,7 @@ class Fuzz:
         own = arguments.get("self")
         before = _state_of(own)
         try:
-            with _limited(), warnings.catch_warnings(), np.errstate(all="ignore"):
+            with limited(), warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 call.then(self.public[public](**arguments))
         except Enough:
