@@ -166,21 +166,6 @@ def test_illegal_actions_count_as_zero():
     assert np.array_equal(agnostic(masked, 3, 0.1).phi, agnostic(Q, 3, 0.1).phi)
 
 
-@pytest.mark.parametrize("features", [1, 0, -3, H * S * A + 1, 2.0, "3", True])
-def test_coherent_names_a_wrong_number_of_features(Q, features):
-    with pytest.raises(ValueError, match=r"features must be (a whole number of at least 2|at most HSA)"):
-        coherent(Q, features)
-
-
-@pytest.mark.parametrize(
-    "make", [lambda Q: coherent(Q, 3), lambda Q: agnostic(Q, 3, 0.1)], ids=["coherent", "agnostic"]
-)
-@pytest.mark.parametrize("wrong", [np.zeros((5, 2)), np.full((4, 5, 2), np.nan), np.full((4, 5, 2), np.inf)])
-def test_random_bases_name_wrong_values(make, wrong):
-    with pytest.raises(ValueError, match="Q must be finite values of shape"):
-        make(wrong)
-
-
 def test_coherent_names_an_unknown_scale(Q):
     with pytest.raises(ValueError, match='scale must be "HSA"'):
         coherent(Q, 3, scale="one")

@@ -330,8 +330,6 @@ def test_a_table_whose_outcomes_are_random_says_that_it_stays_at_random_play():
 
 
 UNCOUNTED = [
-    rlsvi.BootstrapRLSVI(horizon=8, seed=0),
-    rlsvi.IncrementalRLSVI(horizon=8, seed=0),
     rlsvi.GradientRLSVI(horizon=8, seed=0),
     rlsvi.ThompsonSampling(seed=0),
     rlsvi.ContextualBandit(horizon=8, seed=0),

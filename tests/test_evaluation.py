@@ -86,12 +86,6 @@ def test_what_is_printed():
     assert one.summary()["low"] is None
 
 
-@pytest.mark.parametrize("wrong", [{"episodes": 0}, {"seed": -1}, {"limit": 0}])
-def test_bad_arguments_are_named(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        rlsvi.evaluate(Player(), Count(), **wrong)
-
-
 def test_none_is_random_play_and_a_function_plays_as_in_a_recording():
     env = gym.make("FrozenLake-v1", is_slippery=False)
     log = rlsvi.record(env, episodes=30, seed=3)

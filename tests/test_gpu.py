@@ -104,6 +104,7 @@ def test_problems_that_differ_in_their_basis_share_the_rest():
     assert problems.chain(6, deterministic=True).solution.V[0, 0] == 1
 
 
+@pytest.mark.slow
 def test_memory_grows_and_a_run_that_fails_does_not_stop_the_others():
     code = """
 import numpy as np, rlsvi
@@ -230,6 +231,7 @@ print(refused([0], 3))
     assert simulated(code).splitlines() == printed
 
 
+@pytest.mark.slow
 def test_an_experiment_is_the_same_on_a_processor_and_on_a_card():
     code = """
 import experiments as e
