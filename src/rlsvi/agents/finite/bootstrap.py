@@ -33,11 +33,10 @@ import numpy as np
 from rlsvi.agents.contract import copy_into, flat, is_full, no_features, plan, weights_shaped
 from rlsvi.agents.finite.memory import Memory, empty
 from rlsvi.agents.finite.rlsvi import (
-    ExtendedMind,
     FiniteHorizonAgent,
     FiniteLearner,
+    FiniteMind,
     Prior,
-    Values,
     add_episode,
     all_finite,
     finite_is_full,
@@ -45,12 +44,11 @@ from rlsvi.agents.finite.rlsvi import (
     no_values,
 )
 from rlsvi.bases import Features
-from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import Constraints, at_least
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled, generic
 from rlsvi.core.random import bits, gamma, normal
-from rlsvi.core.regression import Factor, prior_factor, rank_one, solve_upper
+from rlsvi.core.regression import prior_factor, rank_one, solve_upper
 from rlsvi.envs.task import Task
 
 LEAST_WEIGHT = 0.1  # a Gamma variate of a smaller shape may be 0
@@ -94,7 +92,7 @@ class BootstrapRLSVI(FiniteHorizonAgent):
     def _learner_of(self, task: Task, features: Features) -> Any:
         outcomes = no_outcomes(task.horizon, ROOM * task.actions, ROOM, 0)
         own = Resampling(outcomes, 1.0 / math.sqrt(self.lam) if self.random_prior else 0.0)
-        mind = BootstrapMind(*resampling_mind(task, features, self._prior(task, features)), own)
+        mind = resampling_mind(task, features, self._prior(task, features), BootstrapMind, own)
         return BootstrapLearner(task, mind, features)
 
 
@@ -108,7 +106,7 @@ class Resampling(NamedTuple):
     spread: float  # standard deviation of the artificial targets
 
 
-class BootstrapMind(ExtendedMind):
+class BootstrapMind(FiniteMind):
     """Like FiniteMind, but the past is in `own.outcomes`, and `prior.ridge` is the weight of the artificial data.
 
     `factor` (B, d + 1, d + 1) is a work array: every plan has other weights. It has one column more than there are
@@ -117,12 +115,10 @@ class BootstrapMind(ExtendedMind):
     """
 
 
-def resampling_mind(
-    task: Task, features: Features, prior: Prior
-) -> tuple[FeatureTable, Ints, Memory, Factor, Prior, Values, Floats]:
-    """Return the parts of a mind whose regression is built anew in every plan, without experience."""
+def resampling_mind(task: Task, features: Features, prior: Prior, kind: Any, own: Any) -> Any:
+    """Return a mind of a kind whose regression is built anew in every plan, without experience."""
     H, A, B, d = task.horizon, task.actions, features.blocks, features.dim
-    return (
+    return kind(
         features.table or no_features(d),
         np.full((H, task.states or 0), -1, dtype=np.int32),
         empty(H, A, B, d, ROOM),
@@ -130,6 +126,7 @@ def resampling_mind(
         prior,
         no_values(H, A, B, d, ROOM),
         np.empty(d + 1),
+        own,
     )
 
 

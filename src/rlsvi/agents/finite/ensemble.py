@@ -47,9 +47,9 @@ from rlsvi.agents.finite.bootstrap import (
 )
 from rlsvi.agents.finite.memory import Memory, add_transitions
 from rlsvi.agents.finite.rlsvi import (
-    ExtendedMind,
     FiniteHorizonAgent,
     FiniteLearner,
+    FiniteMind,
     Values,
     add_episode,
     clip_values,
@@ -141,10 +141,9 @@ class EnsembleRLSVI(FiniteHorizonAgent):
         if self.perturb == WEIGHTS:
             outcomes = no_outcomes(H, ROOM * task.actions, ROOM, M)
             weighted = WeightedMembers(outcomes, keys, spread, np.zeros(4, np.uint64))
-            mind = WeightedMind(*resampling_mind(task, features, prior), weighted)
-            return WeightedLearner(task, mind, features)
+            return WeightedLearner(task, resampling_mind(task, features, prior, WeightedMind, weighted), features)
         members = Members(np.zeros((H, B, M, d)), keys, spread, np.zeros(H, np.int64))
-        return EnsembleLearner(task, EnsembleMind(*new_mind(task, features, prior), members), features)
+        return EnsembleLearner(task, new_mind(task, features, prior, EnsembleMind, members), features)
 
 
 # ---- Perturbed targets: RLSVI's regressions, and the sums of every member's own noise -----------------------
@@ -164,7 +163,7 @@ class Members(NamedTuple):
     drawn: Longs  # (H,) number of live blocks that have their prior draws
 
 
-class EnsembleMind(ExtendedMind):
+class EnsembleMind(FiniteMind):
     """The regressions that all members share, and in `own` the Members."""
 
 
@@ -315,7 +314,7 @@ class WeightedMembers(NamedTuple):
     scratch: Words  # work array
 
 
-class WeightedMind(ExtendedMind):
+class WeightedMind(FiniteMind):
     """Like BootstrapMind, with WeightedMembers in `own`."""
 
 

@@ -28,19 +28,17 @@ from rlsvi.agents.contract import (
     learn,
     only_best,
     only_best_of_values,
-    plan,
     remember,
 )
 from rlsvi.agents.explore import Schedule, best_value, scheduled
 from rlsvi.agents.finite.memory import Memory
 from rlsvi.agents.finite.rlsvi import (
-    ExtendedMind,
     FiniteHorizonAgent,
     FiniteLearner,
+    FiniteMind,
     finite_values,
     new_mind,
     new_values,
-    value_iteration,
 )
 from rlsvi.bases import Features
 from rlsvi.core.checks import shown
@@ -94,13 +92,13 @@ class IncrementalRLSVI(FiniteHorizonAgent):
         return values
 
     def _learner_of(self, task: Task, features: Features) -> Any:
-        finite = new_mind(task, features, self._prior(task, features))
-        if not self.keep_prior:  # the variance of all blocks changes
-            finite.memory.alive[:] = True
-            finite.memory.lives[:] = features.blocks
-            finite.memory.live[:] = np.arange(features.blocks)
         own = Forgetting(self.keep_prior, np.empty(0), 0, new_lanes(features.dim))
-        return IncrementalLearner(task, IncrementalMind(*finite, own), features, self)
+        mind = new_mind(task, features, self._prior(task, features), IncrementalMind, own)
+        if not self.keep_prior:  # the variance of all blocks changes
+            mind.memory.alive[:] = True
+            mind.memory.lives[:] = features.blocks
+            mind.memory.live[:] = np.arange(features.blocks)
+        return IncrementalLearner(task, mind, features, self)
 
 
 class IncrementalLearner(FiniteLearner):
@@ -137,11 +135,10 @@ class Forgetting(NamedTuple):
     lanes: "Lanes"  # work arrays
 
 
-class IncrementalMind(ExtendedMind):
+class IncrementalMind(FiniteMind):
     """Like FiniteMind, but `factor` contains Sigma^-1 and `memory.reward` y, and no states are stored."""
 
 
-plan.register(IncrementalMind)(value_iteration)
 only_best.register(IncrementalMind)(only_best_of_values)
 
 

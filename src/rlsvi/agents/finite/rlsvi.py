@@ -561,19 +561,7 @@ class FiniteMind(NamedTuple):
     prior: Prior
     values: Values
     x: Floats  # (d,) work array
-
-
-class ExtendedMind(NamedTuple):
-    """FiniteMind and what another algorithm adds to it, whose class derives from this one."""
-
-    features: FeatureTable
-    rows: Ints
-    memory: Memory
-    factor: Factor
-    prior: Prior
-    values: Values
-    x: Floats
-    own: Any
+    own: Any = 0  # what another algorithm adds, whose mind derives from this one
 
 
 plan.register(FiniteMind)(value_iteration)
@@ -654,13 +642,6 @@ def finite_is_full(mind: Any, episodes: int) -> bool:
     return False
 
 
-values.register(ExtendedMind)(finite_values)
-only_best.register(ExtendedMind)(finite_only_best)
-is_full.register(ExtendedMind)(finite_is_full)
-learn.register(ExtendedMind)(finite_learn)
-remember.register(ExtendedMind)(finite_remember)
-
-
 @compiled
 def known_row(mind: Any, h: int, s: int, legal: Bools) -> int:
     """Return the row of one of finitely many states, adding it if it is new."""
@@ -671,8 +652,8 @@ def known_row(mind: Any, h: int, s: int, legal: Bools) -> int:
     return row
 
 
-def new_mind(task: Task, features: Features, prior: Prior) -> FiniteMind:
-    """Return the mind of a learner without experience."""
+def new_mind(task: Task, features: Features, prior: Prior, kind: Any = FiniteMind, own: Any = 0) -> Any:
+    """Return the mind of a learner without experience: a FiniteMind, or of a kind that derives from it."""
     shape = task.horizon, task.actions, features.blocks, features.dim
     memory = empty(*shape)
     try:
@@ -683,7 +664,7 @@ def new_mind(task: Task, features: Features, prior: Prior) -> FiniteMind:
             f"{8e-9 * task.horizon * features.blocks * features.dim**2:.0f} GB for their factors: use fewer "
             "features, or more and smaller blocks"
         ) from None
-    return FiniteMind(
+    return kind(
         features.table or no_features(features.dim),
         np.full((task.horizon, task.states or 0), -1, dtype=np.int32),
         memory,
@@ -691,6 +672,7 @@ def new_mind(task: Task, features: Features, prior: Prior) -> FiniteMind:
         prior,
         no_values(*shape, memory.sum_head.shape[1]),
         np.empty(features.dim),
+        own,
     )
 
 
