@@ -346,8 +346,6 @@ def test_sampled_q_values_agree_with_the_closed_form_in_the_last_period():
 
 def test_the_parameters_of_theorem_1():
     assert bounds.theorem_parameters(5, 3) == (7.0, math.sqrt(10))
-    alpha_R = np.array([[[1.0, 2.0], [0.5, 0.5]]])
-    assert bounds.theorem_parameters(3, 2, alpha_P=[1, 2, 3], alpha_R=alpha_R) == (9.0, math.sqrt(5))
 
 
 def test_the_agent_of_theorem_1_learns():

@@ -164,11 +164,6 @@ def of_noises(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("basis") != "random", pl.col("agent").is_in(NOISES))
 
 
-def with_functions(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of RLSVI's lives with random functions, which span Q* or need not."""
-    return frame.filter(pl.col("basis").is_in(["coherent", "random"]), pl.col("agent") == "paper")
-
-
 def shares(frame: pl.DataFrame, agent: str, states: int, basis: str = "table") -> Floats:
     """The share of the best average reward in each part of a life, (seeds, 10)."""
     mine = having(frame, agent=agent, states=states, basis=basis)
@@ -261,7 +256,11 @@ def plans_need_it(frame: pl.DataFrame) -> Parts:
         yield verdict if basis in SPANNING else None, row
 
 
-@in_appendix("A version of RLSVI for Q* in the span of any Φ", rows=with_functions, kind="ours")
+@in_appendix(
+    "A version of RLSVI for Q* in the span of any Φ",
+    rows=lambda frame: frame.filter(pl.col("basis").is_in(["coherent", "random"]), pl.col("agent") == "paper"),
+    kind="ours",
+)
 def stays_finite(frame: pl.DataFrame) -> Verdict:
     """With six random functions that span Q*, drawn as in appendix C, no value diverges in any river."""
     rows = [_diverged(having(frame, basis=basis)) for basis in ("coherent", "random")]

@@ -121,7 +121,9 @@ def simulate_concurrent(
     fits(f"{shown(rounds)} rounds of {shown(agents)} agents", numbers, "use fewer agents or rounds, or no trace")
     agent._adopt(problem.mdp, problem.basis)
     history = blank_history(rounds * agents, table.horizon if trace else 0)
-    work, aside = new_workspace(table.horizon, table.states, table.actions), _no_round(agents, table.horizon)
+    states, actions = np.zeros((2, agents, table.horizon), np.int64)
+    aside = Round(np.zeros(agents, np.int64), states, actions, np.zeros((agents, table.horizon)))
+    work = new_workspace(table.horizon, table.states, table.actions)
     done, chunk = 0, max(1, 64 // agents)
     while done < rounds:
         begin = time.perf_counter()
@@ -157,12 +159,6 @@ def simulate_concurrent(
         seconds = max(CHUNK_SECONDS, 10 * (copied - begin))  # copying a large mind takes a tenth of the time
         chunk = max(1, min(2 * chunk, int(chunk * seconds / took)))
     return history
-
-
-def _no_round(agents: int, horizon: int) -> Round:
-    """Return arrays for the episodes of a round."""
-    states, actions = np.zeros((2, agents, horizon), np.int64)
-    return Round(np.zeros(agents, np.int64), states, actions, np.zeros((agents, horizon)))
 
 
 @compiled

@@ -175,12 +175,6 @@ def lspi_games(frame: pl.DataFrame) -> int:
     return int(frame.filter(pl.col("start").is_not_null())["games"][0])
 
 
-def lspi_passes(frame: pl.DataFrame, rows: float, lam: float) -> Floats:
-    """Games until a player of policy iteration had more than `rows`, for each seed; infinite if none had."""
-    above = lspi_means(frame, FROM_SCORING, lam) > rows
-    return np.where(above.any(axis=1), (above.argmax(axis=1) + 1.0) * lspi_games(frame), np.inf)
-
-
 @computed(
     "Tetris has more than 2²⁰⁰ states; each of its 22 features and rewards is from 0 to 20, holes from 0 to 199",
     "section 6.2 and appendix D",
@@ -308,7 +302,8 @@ def fewer_games(frame: pl.DataFrame) -> Verdict:
     in means of as many games as LSPI plays at a time.
     """
     recent = lspi_games(frame)
-    theirs = np.concatenate([lspi_passes(frame, PUBLISHED, lam) for lam in LAMBDAS])
+    above = np.concatenate([lspi_means(frame, FROM_SCORING, lam) > PUBLISHED for lam in LAMBDAS])
+    theirs = np.where(above.any(axis=1), (above.argmax(axis=1) + 1.0) * recent, np.inf)
     got = int(np.isfinite(theirs).sum())
 
     def judged(reading: str) -> tuple[Verdict, Row]:

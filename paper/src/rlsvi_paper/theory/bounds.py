@@ -13,17 +13,12 @@ from rlsvi.core.compile import Floats
 STEP = math.pi / 8  # the least variance of a normal that is optimistic for all variables in [0, 1] of its mean
 
 
-def theorem_parameters(
-    states: int, horizon: int, *, alpha_P: ArrayLike = 1.0, alpha_R: ArrayLike = 1.0
-) -> tuple[float, float]:
+def theorem_parameters(states: int, horizon: int) -> tuple[float, float]:
     """Return the smallest lambda and sigma that Theorem 1 allows, for MDPs from the prior of `mdp.dirichlet`.
 
-    lambda = max over (s, a, h) of 1'alpha_R + 1'alpha_P, sigma = sqrt(H^2 + 1).
-
-    alpha_P, alpha_R : weights of next states, a number or (.., S) with any leading axes, and of rewards, (.., 2).
+    lambda = max over (s, a, h) of 1'alpha_R + 1'alpha_P, which is S + 2 for weights of 1; sigma = sqrt(H^2 + 1).
     """
-    lam = np.max(_sums(alpha_P, states) + _sums(alpha_R, 2))
-    return float(lam), math.sqrt(horizon**2 + 1)
+    return states + 2.0, math.sqrt(horizon**2 + 1)
 
 
 def optimistic_parameters(
@@ -32,7 +27,9 @@ def optimistic_parameters(
     """Return a lambda and a sigma that Lemma 2 needs, by the proof in docs/errata.md; smaller than Theorem 1's.
 
     sigma^2 = pi / 8 (1 + (H - 1)^2), and lambda sigma^2, the number of observations that the prior is worth, is
-    the larger one of 1'alpha_R and 1'alpha_P, over all (s, a, h). The weights are as for `theorem_parameters`.
+    the larger one of 1'alpha_R and 1'alpha_P, over all (s, a, h).
+
+    alpha_P, alpha_R : weights of next states, a number or (.., S) with any leading axes, and of rewards, (.., 2).
     """
     variance = STEP * (1 + (horizon - 1) ** 2)
     return float(max(_sums(alpha_P, states).max(), _sums(alpha_R, 2).max())) / variance, math.sqrt(variance)

@@ -142,7 +142,7 @@ def exponents(
     means, drawn = [], []
     for size in sizes:
         at, share = shares(frame, size, agent, scale)
-        there = np.array([_at(times * burn_in(size), at, values) for values in share])
+        there = np.array([np.interp(np.log(times * burn_in(size)), np.log(at), values) for values in share])
         runs = len(there)
         again = rng.multinomial(runs, np.full(runs, 1 / runs), size=DRAWS)
         means.append(there.mean())
@@ -155,11 +155,6 @@ def exponents(
         for name, slope, draws in zip("SAH", slopes, spread, strict=True)
     }
     return found, times
-
-
-def _at(episode: float, at: Floats, share: Floats) -> float:
-    """A share of the bound at an episode between two points of its curve."""
-    return float(np.interp(np.log(episode), np.log(at), share))
 
 
 def over_proof(
@@ -188,18 +183,14 @@ def controls(frame: pl.DataFrame) -> Verdict:
     for agent, scale in tried:
         for size in prior.sizes_of(frame, agent):
             rise = prior.growth(frame, agent, size, scale)
-            share = paired_ratio(prior.final(frame, agent, size, scale), _ours(frame, agent, size))
+            S, A, H = size
+            met = having(frame, agent=agent, states=S, actions=A, horizon=H)["seed"].unique()
+            ours = prior.final(frame.filter(pl.col("seed").is_in(met.implode())), THEOREM, size)
+            share = paired_ratio(prior.final(frame, agent, size, scale), ours)
             verdict = at_least(rise, 1.0, f"{agent} at {named(size)}: the ratio is multiplied by {rise}")
             row = agent, named(size), f"{rise.value:.2f}", f"{share}"
             rows.append((verdict if agent in prior.CONTROLS else None, row))
     return worst_of(("agent", "size", "times, over the last factor of four", "of RLSVI's regret"), rows)
-
-
-def _ours(frame: pl.DataFrame, agent: str, size: Size) -> Floats:
-    """RLSVI's regret at the theorem's parameters, on the MDPs that another agent has met."""
-    S, A, H = size
-    met = having(frame, agent=agent, states=S, actions=A, horizon=H)["seed"].unique()
-    return prior.final(frame.filter(pl.col("seed").is_in(met.implode())), THEOREM, size)
 
 
 @in_section("The proof arrives at 2SAH + Σ K log(T + K) + H√(SAHT log T), up to a constant", kind="proof")
