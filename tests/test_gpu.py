@@ -33,10 +33,10 @@ needs_none = pytest.mark.skipif(card.is_usable(), reason="there is a graphics ca
 
 
 class Own(RLSVI):
-    """An agent that changes what the fused loop calls."""
+    """An agent with a method that the fused loop does not call."""
 
-    def _mind_for(self, episodes):
-        return super()._mind_for(min(episodes, 2))
+    def reward(self, paid):
+        return 2 * super().reward(paid)
 
 
 def simulated(code):
