@@ -120,7 +120,10 @@ def test_targets_are_clipped_with_any_basis(kind):
             assert action_values(agent, values, h, s)[a] == pytest.approx(rows(h, s)[a] @ theta[h], abs=1e-7)
 
 
-@pytest.mark.parametrize("sigma", [0.3, InverseGamma(2.0, 1.0), rlsvi.ByEvidence(first=4)])
+UNKNOWN = [pytest.param(it, marks=pytest.mark.slow) for it in (InverseGamma(2.0, 1.0), rlsvi.ByEvidence(first=4))]
+
+
+@pytest.mark.parametrize("sigma", [0.3, *UNKNOWN])
 def test_bounds_that_hold_change_nothing_and_tight_ones_do(sigma):
     problem = problems.chain(5, 3)
     same = {"sigma": sigma, "basis": problem.basis, "seed": 1}
