@@ -3,7 +3,7 @@
 import sys
 import time
 
-from rlsvi_shop.events import Event, Events, StoreError
+from rlsvi_shop.events import Event, Events
 
 
 def count(events, name):
@@ -27,12 +27,9 @@ def hang(events, name):
 
 def learn(events, name):
     """Be the learner."""
-    try:
-        with events.learner_lock():
-            print("learning", flush=True)
-            time.sleep(600)
-    except StoreError as error:
-        print(error, flush=True)
+    with events.learner_lock():
+        print("learning", flush=True)
+        time.sleep(600)
 
 
 if __name__ == "__main__":
