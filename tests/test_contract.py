@@ -41,7 +41,7 @@ def test_the_compiled_loop_goes_on_after_loading_and_after_steps_of_gymnasium(na
     whole, parts = case.make(), case.make()
     case.simulate(whole, 70)
     learn = case.simulate if case.endless else case.learn  # which has begun where an environment stands
-    for play, amount in ((case.simulate, 0), (learn, 1), (case.simulate, 30), (learn, 9), (case.simulate, 30)):
+    for play, amount in ((case.simulate, 0), (case.simulate, 1), (learn, 9), (case.simulate, 30), (learn, 30)):
         play(parts, amount)
         parts.save(tmp_path / "agent")
         parts = case.load(tmp_path / "agent")
