@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 
 import gymnasium as gym
 import pytest
@@ -13,6 +14,7 @@ import typer
 import rlsvi
 from command_line import run
 from rlsvi.cli.app import app, commands
+from rlsvi.cli.names import offered
 from saved import read, write
 
 MODULE = '''
@@ -284,18 +286,41 @@ def test_every_command_is_tried_with_a_name_that_is_slightly_wrong():
 # ---- Commands of other packages ----------------------------------------------------------------------------
 
 
-def test_a_command_that_cannot_be_imported_is_named_and_left_out(plugins, capsys):
-    entries = "[rlsvi.commands]\nworks = fake_agents:made\nbroken = fake_broken:run\ngone = fake_agents:gone\n"
-    install(plugins, "fake-commands", entries)
-    found = commands()
+WRONG = (
+    "broken = fake_broken:run",
+    "gone = fake_agents:gone",
+    "leaves = fake_leaving:run",
+    "text = fake_agents:number",
+)
+
+
+@pytest.mark.parametrize(("group", "works"), [("commands", "made"), ("lists", "__dict__"), ("demo", "__dict__")])
+def test_what_a_package_offers_and_cannot_be_used_is_named_and_left_out(group, works, plugins, capsys):
+    (plugins / "fake_leaving.py").write_text("raise SystemExit('it leaves')\n")
+    install(plugins, "fake", "\n".join([f"[rlsvi.{group}]", *WRONG, f"works = fake_agents:{works}", ""]))
+    found = offered(f"rlsvi.{group}", Callable if group == "commands" else dict)
     assert "works" in found
-    assert not {"broken", "gone"} & found.keys()
+    assert not {"broken", "gone", "leaves", "text"} & found.keys()
     said = capsys.readouterr().err.splitlines()
     assert [line.partition(", which")[0] for line in said] == [
-        "warning: fake-commands offers the command broken",
-        "warning: fake-commands offers the command gone",
+        f"warning: fake offers {name} in rlsvi.{group}" for name in ("broken", "gone", "leaves", "text")
     ]
     assert said[0].endswith("is skipped: division by zero")
+
+
+def test_a_command_of_a_package_does_not_replace_another(plugins, capsys):
+    install(plugins, "fake", "[rlsvi.commands]\ntrain = fake_agents:made\nworks = fake_agents:made\n")
+    found = commands()
+    assert "works" in found
+    assert found["train"][0].__module__ == "rlsvi.cli.train"
+    assert "there is a command train already" in capsys.readouterr().err
+
+
+def test_a_list_that_cannot_be_imported_does_not_end_the_list(plugins):
+    install(plugins, "fake", "[rlsvi.lists]\nbroken = fake_broken:run\n")
+    listed = run("list", "--json")
+    assert listed.exit_code == 0
+    assert "agents" in json.loads(listed.stdout)
 
 
 @pytest.mark.parametrize(("command", "house"), [("paper", "paper"), ("import-events", "shop")])

@@ -14,6 +14,7 @@ from rlsvi.cli.app import app
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate import simulate
 from rlsvi.simulate.finite import Recorded, fused_for, run_stepped
+from rlsvi.study.compare import Comparison, one_at_a_time
 
 
 def small(agents, problem, episodes=6, **options):
@@ -243,6 +244,13 @@ def test_a_class_elsewhere_that_overrides_a_method_is_stepped_unless_it_declares
     assert not fused_for(type("Derived", (Vouched,), {"reward": Doubling.reward})())
     runs = small({"plain": Plain(), "doubling": Doubling(), "left": Left()}, problems.chain(4))
     assert runs.loops == {"plain": "fused", "doubling": "stepped", "left": "stepped"}
+
+
+@pytest.mark.parametrize(("kind", "alone"), [(Plain, False), (Doubling, True)])
+def test_only_code_that_may_draw_from_global_generators_runs_alone(kind, alone):
+    held = []
+    Comparison({"it": kind()}, problems.chain(4), 20).run("it", 0, lambda n: held.append(one_at_a_time.locked()))
+    assert held[-1] == alone
 
 
 def test_stepping_gives_the_bits_of_the_fused_loop():

@@ -27,7 +27,7 @@ def test_without_the_package_it_is_said_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "bsuite", None)
     result = run("bsuite", "--out", tmp_path / "new")
     assert result.exit_code == 2
-    assert 'the behaviour suite needs bsuite: pip install ".[bsuite]"' in result.stderr
+    assert 'the behaviour suite needs bsuite: pip install . "./paper[bsuite]"' in result.stderr
     assert not (tmp_path / "new").exists()
 
 

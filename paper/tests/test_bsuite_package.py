@@ -23,7 +23,7 @@ from rlsvi_paper.bsuite.package import (
 from rlsvi_paper.bsuite.scores import score_of
 from test_cli import run, strict_json
 
-pytest.importorskip("bsuite", reason='needs pip install ".[bsuite]"')
+pytest.importorskip("bsuite", reason='needs pip install . "./paper[bsuite]"')
 pytestmark = pytest.mark.slow
 PLAYED = [name for name in EXPERIMENTS if not name.startswith("mnist")]
 

@@ -45,8 +45,9 @@ def check_agent(
     make
         The class, or a function of `seed` that makes an agent.
     env
-        A function that makes an environment which suits the agents, with episodes of at most a few steps. By
-        default, three of four products are recommended, one after the other, so that legal actions change.
+        A function that makes an environment which suits the agents, with Discrete actions and episodes of
+        at most a few steps. By default, three of four products are recommended, one after the other, so that legal
+        actions change.
     basis
         The basis, if it is Python code, which files do not hold and `rlsvi.load` takes.
 

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from shutil import get_terminal_size
 from typing import Annotated, Any, Literal
@@ -15,7 +14,7 @@ from typer.core import TyperGroup
 
 from rlsvi import cli
 from rlsvi.cli.errors import quiet_pipes, report_errors
-from rlsvi.cli.names import ANY_ENVIRONMENT, PROBLEMS, agents
+from rlsvi.cli.names import ANY_ENVIRONMENT, PROBLEMS, agents, offered
 from rlsvi.core.checks import instead
 
 # Panels, unless the terminal is so narrow that the names of options would be cut off in them.
@@ -71,16 +70,11 @@ def commands() -> dict[str, tuple[Callable[..., None], Any]]:
         of_its_name = getattr(module, module.__name__.rpartition(".")[2], None)
         for command in getattr(module, "COMMANDS", (of_its_name,) if inspect.isfunction(of_its_name) else ()):
             found[command.__name__] = command, None
-    for entry in sorted(entry_points(group="rlsvi.commands")):
-        try:
-            command = entry.load()
-        except Exception as error:  # of any kind: it is code of others
-            package = entry.dist.name if entry.dist else entry.value
-            print(
-                f"warning: {package} offers the command {entry.name}, which is skipped: {error}", file=sys.stderr
-            )
+    for name, command in offered("rlsvi.commands", Callable).items():
+        if name in found:
+            print(f"warning: there is a command {name} already: that of a package is skipped", file=sys.stderr)
             continue
-        found.setdefault(entry.name, (command, getattr(command, "command_class", None)))
+        found[name] = command, getattr(command, "command_class", None)
     ordered = [
         *(name for name in FIRST_COMMANDS if name in found),
         *(name for name in found if name not in FIRST_COMMANDS),
@@ -124,7 +118,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list a
     tasks = {name: f"{what}; {takes}" for name, (what, takes) in PROBLEMS.items()}
     listed = {"agents": agents(), "problems": tasks | {"ENV-v0": ANY_ENVIRONMENT}}
     with report_errors(lambda: "not all was listed"):
-        listed |= {entry.name: entry.load() for entry in entry_points(group="rlsvi.lists")}
+        listed |= offered("rlsvi.lists", dict)
         if as_json:
             print(json.dumps(listed, indent=1))
             return

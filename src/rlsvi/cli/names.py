@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rlsvi.core.checks import instead
+from rlsvi.core.checks import instead, shown
 
 Arguments = dict[str, Any]
 AGENTS = {  # what each name stands for in `rlsvi`, and what it does
@@ -173,6 +173,24 @@ def made_agent(
 def agents_of_packages() -> list[EntryPoint]:
     """Return what other packages offer as agents, in the order of names. Nothing is imported."""
     return sorted(entry_points(group="rlsvi.agents"), key=lambda entry: (entry.name, entry.value))
+
+
+def offered(group: str, kind: Any) -> dict[str, Any]:
+    """Return what packages offer in a group of entry points, by name. What cannot be used is named and skipped."""
+    found: dict[str, Any] = {}
+    for entry in sorted(entry_points(group=group)):
+        try:
+            thing = entry.load()
+            if not isinstance(thing, kind):
+                raise TypeError(f"{entry.value} is {shown(thing)}")
+            if entry.name in found:
+                raise ValueError("another package offers the same name")
+        except (Exception, SystemExit) as error:  # of any kind: it is code of others
+            said = f"warning: {package_of(entry)} offers {entry.name} in {group}, which is skipped: {error}"
+            print(said, file=sys.stderr)
+            continue
+        found[entry.name] = thing
+    return found
 
 
 def is_of_others(name: str) -> bool:

@@ -164,8 +164,8 @@ class Comparison(NamedTuple):
             recorded = Recorded(drawn.make(), self.episodes, solution=solution, seed=nature, advance=advance)
             with closing(recorded) as env:
                 agent = make_agent(name, given, env, seed)
-                if is_ours(agent):
-                    alone.close()
+                if is_ours(agent) or (isinstance(agent, Agent) and fused_for(agent)):
+                    alone.close()  # compiled loops use no generators but the agent's own
                 check_learn(agent)
                 if known is not None and isinstance(agent, Agent) and agent._fused:
                     agent._adopt(known.mdp, known.basis)

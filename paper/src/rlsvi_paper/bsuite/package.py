@@ -43,7 +43,7 @@ def bsuite_module(module: str = "") -> Any:
         with rc_context():
             return import_module(f"bsuite.{module}" if module else "bsuite")
     except ModuleNotFoundError as error:
-        missing = f'the behaviour suite needs {error.name}: pip install ".[bsuite]" in a clone of rlsvi'
+        missing = f'the behaviour suite needs {error.name}: pip install . "./paper[bsuite]" in a clone of rlsvi'
         raise RuntimeError(missing) from None
 
 

@@ -55,9 +55,9 @@ def bsuite(
 ) -> None:
     """Run experiments of the behaviour suite (bsuite), each of which tests one ability of an agent.
 
-    Environments, settings and scores are those of the package bsuite: pip install ".[bsuite]". An agent has
-    one setting for all experiments. The whole suite takes hours; settings that are finished are kept whatever
-    happens, and the same command goes on where it stopped.
+    Environments, settings and scores are those of the package bsuite: pip install . "./paper[bsuite]". An
+    agent has one setting for all experiments. The whole suite takes hours; settings that are finished are kept
+    whatever happens, and the same command goes on where it stopped.
 
     DIR/summary.md has the table of scores and all that was not run, DIR/radar.svg and .png the radar plot, and
     DIR/scores.json the numbers.

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import date
 from html import escape
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from PIL import Image, ImageDraw
 from rich.console import Console
 
 import rlsvi
+from rlsvi.cli.names import offered
 from rlsvi.cli.train import chart
 from rlsvi.core.cache import is_kept
 from rlsvi.core.files import write_file
@@ -55,8 +55,8 @@ class Stop(NamedTuple):
 def show_all(out: Path) -> Path:
     """Make all stops, and write the page out/index.html; its path."""
     stops, index, sections = dict(STOPS), out / "index.html", []
-    for entry in entry_points(group="rlsvi.demo"):
-        stops |= entry.load()
+    for more in offered("rlsvi.demo", dict).values():
+        stops |= more
     expected = {name: stop.seconds(out) for name, stop in stops.items()}
     guide = Guide(Console(), {"ready": 1.0 if is_kept(run) else 26.0} | expected)
     with ExitStack() as stack:
