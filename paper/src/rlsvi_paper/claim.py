@@ -42,12 +42,19 @@ Row = tuple[str, ...]
 class Verdict(NamedTuple):
     """The outcome of a claim.
 
-    measured : what was measured, in a sentence or two.
-    interval : the estimate that decided with its 95% interval; None where no number of runs could change it.
-    table : further numbers, the first row has the headings.
-    readings : where the paper can be read in several ways, their names and outcomes, the one that decides first;
+    Parameters
+    ----------
+    measured
+        What was measured, in a sentence or two.
+    interval
+        The estimate that decided with its 95% interval; None where no number of runs could change it.
+    table
+        Further numbers, the first row has the headings.
+    readings
+        Where the paper can be read in several ways, their names and outcomes, the one that decides first;
         or why there is none, such as "not run".
-    caveat : what a reader must know beside it, though the sentence does not speak of it.
+    caveat
+        What a reader must know beside it, though the sentence does not speak of it.
     """
 
     outcome: Outcome
@@ -74,16 +81,28 @@ def all_rows(frame: pl.DataFrame) -> pl.DataFrame:
 class Claim:
     """A sentence of the paper that states a result, and the function that judges it.
 
-    name : the name of the function.
-    words : what the paper says, in short.
-    where : its section or appendix.
-    criterion : what counts as reproduced.
-    judge : from rows that were selected already to the verdict.
-    rows : selects the part of the table that `judge` is given; the seeds in it are counted.
-    kind : what the paper says about its experiments and results, a step of its proofs, or a check of ours.
-    headline : whether it is one of the main claims: of the abstract, of section 6, or Theorem 1.
-    otherwise : if it is not reproduced, why: the paper has a misprint, it can be read in another way, or neither.
-    place : where the function is defined, as module:name.
+    Parameters
+    ----------
+    name
+        The name of the function.
+    words
+        What the paper says, in short.
+    where
+        Its section or appendix.
+    criterion
+        What counts as reproduced.
+    judge
+        From rows that were selected already to the verdict.
+    rows
+        Selects the part of the table that `judge` is given; the seeds in it are counted.
+    kind
+        What the paper says about its experiments and results, a step of its proofs, or a check of ours.
+    headline
+        Whether it is one of the main claims: of the abstract, of section 6, or Theorem 1.
+    otherwise
+        If it is not reproduced, why: the paper has a misprint, it can be read in another way, or neither.
+    place
+        Where the function is defined, as module:name.
     """
 
     name: str
@@ -239,9 +258,14 @@ def in_readings(
 ) -> Verdict:
     """The verdict in the first reading of the paper's text, with a table of all readings.
 
-    headings : of the table, for the names of readings, their rows, and their outcomes.
-    found : by the name of a reading, its verdict and row.
-    others : by the name of a reading without a verdict, why it has none.
+    Parameters
+    ----------
+    headings
+        Of the table, for the names of readings, their rows, and their outcomes.
+    found
+        By the name of a reading, its verdict and row.
+    others
+        By the name of a reading without a verdict, why it has none.
     """
     rows = [(name, *row, str(it.outcome)) for name, (it, row) in found.items()]
     rows += [(name, *[""] * (len(headings) - 2), why) for name, why in (others or {}).items()]

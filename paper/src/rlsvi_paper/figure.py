@@ -102,8 +102,12 @@ class Figure:
     def plan(self, scale: str = "quick", seeds: int | None = None, times: int = 1) -> list[Job]:
         """The jobs at a scale: "quick" (seconds to a minute) or "paper" (the paper's own sizes).
 
-        seeds : runs per setting; by default as the scale has it.
-        times : take the runs of every kind so many times. The jobs of fewer runs are among those of more.
+        Parameters
+        ----------
+        seeds
+            Runs per setting; by default as the scale has it.
+        times
+            Take the runs of every kind so many times. The jobs of fewer runs are among those of more.
         """
         if scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}{hint(scale, SCALES)}")

@@ -57,7 +57,10 @@ def read_table(path: Path) -> pl.DataFrame:
 def settle(figure: Figure, folder: Path, entry: Entry) -> list[Verdict]:
     """Judge and draw a figure from its table in a folder, and write what came out beside it.
 
-    entry : what else is known about it: how it was made.
+    Parameters
+    ----------
+    entry
+        What else is known about it: how it was made.
     """
     frame = read_table(_table(figure.name, folder))
     verdicts = figure.judge(frame, entry["scale"])
@@ -99,7 +102,10 @@ def settle_again(
     pictures are missing, the verdicts stay. Figures without a table are left as they are, and so are those whose
     table cannot be judged, with a warning.
 
-    workers : processes. Where there are few figures, or one is not of the paper, all is done in this one.
+    Parameters
+    ----------
+    workers
+        Processes. Where there are few figures, or one is not of the paper, all is done in this one.
     """
     todo = [figure for figure in figures if _is_out_of_date(figure, folder)]
     if workers == 1 or len(todo) <= FEW_FIGURES or not all(figure.name in FIGURES for figure in todo):

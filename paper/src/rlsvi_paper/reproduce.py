@@ -162,9 +162,14 @@ class SeedSearch:
     larger problems could tell, more seeds are not worth their time. Each round looks at the claims again and stops
     when they are decided, so that chance decides somewhat more often than in the 5% of a single look.
 
-    minutes : what all its jobs together may take, in minutes of computing.
-    times : the runs of the scale are taken so many times.
-    open : the claims that are not decided, and why, after each round.
+    Parameters
+    ----------
+    minutes
+        What all its jobs together may take, in minutes of computing.
+    times
+        The runs of the scale are taken so many times.
+    open
+        The claims that are not decided, and why, after each round.
     """
 
     def __init__(self, figure: Figure, scale: str, minutes: float) -> None:
@@ -185,8 +190,12 @@ class SeedSearch:
     def goes_on(self, frame: pl.DataFrame, verdicts: list[Verdict], seconds: float) -> bool:
         """Double the seeds and return True, if this could decide an open claim and the budget allows it.
 
-        frame, verdicts : the results of the present plan, and what they say.
-        seconds : what the jobs of the present plan took.
+        Parameters
+        ----------
+        frame, verdicts
+            The results of the present plan, and what they say.
+        seconds
+            What the jobs of the present plan took.
         """
         why: dict[int, str] = {}
         for i, (claim, verdict) in enumerate(zip(self.figure.claims, verdicts, strict=True)):

@@ -52,7 +52,10 @@ def total(frame: pl.DataFrame, **settings: Any) -> Floats:
 def chosen_by_the_others(found: Floats) -> Floats:
     """For each seed the value of the option that is best for the other seeds, so that luck does not count.
 
-    found : values of which large ones are good, (options, seeds).
+    Parameters
+    ----------
+    found
+        Values of which large ones are good, (options, seeds).
     """
     seeds = found.shape[1]
     others = (found.sum(axis=1, keepdims=True) - found) / (seeds - 1) if seeds > 1 else found

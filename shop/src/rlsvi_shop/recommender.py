@@ -456,9 +456,14 @@ class Recommender:
 def state_of_learner(age: float | None, failures: int, behind: float, settings: ShopSettings) -> str:
     """Return how a learner does: "failing", "late", "behind" or "ok".
 
-    age : the seconds since it worked last; None: it never did.
-    failures : how often it has failed since then.
-    behind : how far behind the samples are, see `ServedDraws`.
+    Parameters
+    ----------
+    age
+        The seconds since it worked last; None: it never did.
+    failures
+        How often it has failed since then.
+    behind
+        How far behind the samples are, see `ServedDraws`.
     """
     if failures >= MOST_FAILURES:
         return "failing"

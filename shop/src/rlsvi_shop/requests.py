@@ -160,8 +160,11 @@ def text_of(what: str, name: Any, ids: Ids) -> str:
 def name_of(text: str, ids: Ids, what: str | None = None) -> str | int:
     """Return the name of a product or visit that a text of the database stands for.
 
-    what : None, or what a request names by the text, in its path. An integer must be written as Python writes it:
-        1_0, 010 and the digits of other scripts are refused.
+    Parameters
+    ----------
+    what
+        None, or what a request names by the text, in its path. An integer must be written as Python
+        writes it: 1_0, 010 and the digits of other scripts are refused.
     """
     if ids == "string":
         return text

@@ -83,10 +83,14 @@ class ContinualAgent(DiscountedAgent):
     ) -> Self:
         """Act and learn for `steps` more steps.
 
-        reset : True resets the environment, with a seed derived from the agent's. None does so unless the agent
-            was the last to act in it. False never does: the environment must then be in the state that the agent's
-            last step led to, as when both come from a checkpoint.
-        progress : as for other agents.
+        Parameters
+        ----------
+        reset
+            True resets the environment, with a seed derived from the agent's. None does so unless the
+            agent was the last to act in it. False never does: the environment must then be in the
+            state that the agent's last step led to, as when both come from a checkpoint.
+        progress
+            As for other agents.
         """
         whole("steps", steps, 0)
         if reset is not None:

@@ -571,7 +571,10 @@ MOST_STATES = 2**20  # states of a file whose arrays do not show how many there 
 def restored_features(agent: Any, task: Task, blocks: int, dim: int, *, counted: bool = True) -> Features:
     """Return the agent's features and check their size; unless states are numbered, on the first observation.
 
-    counted : whether the arrays of the file show that there are so many states.
+    Parameters
+    ----------
+    counted
+        Whether the arrays of the file show that there are so many states.
     """
     if task.states is not None:
         if not counted and task.states > MOST_STATES:

@@ -96,7 +96,10 @@ def _choice(env: Env[Any, Any], **arguments: Any) -> Default:
 def _checked(kind: Any, arguments: dict[str, Any], other: Any = None) -> dict[str, Any]:
     """Return the arguments if an agent takes them; the error speaks of `agent_for`, which the user called.
 
-    other : another kind of agent, which would have been made of other arguments.
+    Parameters
+    ----------
+    other
+        Another kind of agent, which would have been made of other arguments.
     """
     takes = signature(kind).parameters
     for name in arguments:

@@ -74,7 +74,12 @@ def earned(before: Floats, episodes: int, total: float) -> Floats:
 def lack_of_progress(first: Floats, recent: Floats | float, episodes: int, explored: bool) -> str:
     """Return what is wrong with the returns of recent episodes, or nothing.
 
-    first : the returns of the first episodes; recent : those of recent ones, or their mean.
+    Parameters
+    ----------
+    first
+        The returns of the first episodes.
+    recent
+        Those of recent ones, or their mean.
     """
     usual, typical, mean = float(np.quantile(first, 0.25)), float(np.median(recent)), float(np.mean(recent))
     begin = f"after {episodes} episodes, the recent ones earn"

@@ -143,7 +143,10 @@ def made_agent(
 ) -> Any:
     """Return a new agent of what the user has named, made in the same way as for a comparison.
 
-    options : those of the arguments that have an option of their own; the others were given by --agent-arg.
+    Parameters
+    ----------
+    options
+        Those of the arguments that have an option of their own; the others were given by --agent-arg.
     """
     from rlsvi.agents.agent import Agent
     from rlsvi.study.compare import check_agents, make_agent

@@ -36,7 +36,10 @@ def show(
 ) -> str:
     """Play episodes on the posterior mean, of `limit` steps together at most; how they went.
 
-    words : a line about one episode, from its return, its steps and whether it "is over" or "goes on".
+    Parameters
+    ----------
+    words
+        A line about one episode, from its return, its steps and whether it "is over" or "goes on".
     """
     from gymnasium.error import DependencyNotInstalled, Error
 

@@ -406,10 +406,16 @@ class EpisodesPlayed(BaseException):
 class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment that notes what happens in the next `episodes` episodes, and refuses to begin another.
 
-    solution : V* and Q* of the states that the environment shows, if they are known. The regret of an episode is
-        then the sum of V*_h(s_h) - Q*_h(s_h, a_h) over its steps, whose expectation is the expected regret.
-    seed : of resets without one, and of the action space.
-    advance : called with 1 after each episode, and with 0 before each step; it may raise an error to stop.
+    Parameters
+    ----------
+    solution
+        V* and Q* of the states that the environment shows, if they are known. The regret of an episode is
+        then the sum of V*_h(s_h) - Q*_h(s_h, a_h) over its steps, whose expectation is the expected
+        regret.
+    seed
+        Of resets without one, and of the action space.
+    advance
+        Called with 1 after each episode, and with 0 before each step; it may raise an error to stop.
     """
 
     def __init__(

@@ -311,8 +311,12 @@ def _run_as_jobs(comparison: Comparison, seeds: list[int], executor: Executor, s
 def _check_sendable(comparison: Comparison, dumps: Callable[[Any], bytes] | None, elsewhere: bool) -> None:
     """Raise an error that names what other processes could not import.
 
-    dumps : like pickle.dumps, but including the code of what is defined in a script or a notebook.
-    elsewhere : whether the runs are in other processes.
+    Parameters
+    ----------
+    dumps
+        Like pickle.dumps, but including the code of what is defined in a script or a notebook.
+    elsewhere
+        Whether the runs are in other processes.
     """
     named = {f"agents[{name!r}]": agent for name, agent in comparison.agents.items()}
     interactive = elsewhere and dumps is None and not hasattr(sys.modules["__main__"], "__file__")
@@ -439,9 +443,13 @@ _drawn: WeakValueDictionary[int, Env] = WeakValueDictionary()  # what functions 
 class DrawnProblem(NamedTuple):
     """What agents with one seed play.
 
-    make : returns a new environment, in which agents can be stepped, to be closed; if the environment was drawn
-        by a function, it is that one, and make is called once.
-    problem : the finite MDP of that environment, with its exact solution; None if it is not known.
+    Parameters
+    ----------
+    make
+        Returns a new environment, in which agents can be stepped, to be closed; if the environment was
+        drawn by a function, it is that one, and make is called once.
+    problem
+        The finite MDP of that environment, with its exact solution; None if it is not known.
     """
 
     name: str

@@ -39,9 +39,14 @@ FUSED, STEPPED = "fused", "stepped"
 class Run(NamedTuple):
     """One run.
 
-    history : the results of each episode.
-    random_regret : the regret per episode of random play; NaN if the solution of the problem is not known.
-    loop : "fused" if a compiled loop computed it, "stepped" if the agent was stepped through an environment.
+    Parameters
+    ----------
+    history
+        The results of each episode.
+    random_regret
+        The regret per episode of random play; NaN if the solution of the problem is not known.
+    loop
+        "fused" if a compiled loop computed it, "stepped" if the agent was stepped through an environment.
     """
 
     history: History

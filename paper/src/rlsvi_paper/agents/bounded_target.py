@@ -68,7 +68,10 @@ class BoundedTargetRLSVI(RLSVI):
 def bounds_of(given: Any, horizon: int | None = None) -> Floats:
     """Return the lowest and the highest value of every period, (2, H), given two numbers or a pair for each.
 
-    horizon : the number of periods; if None, as many as are given.
+    Parameters
+    ----------
+    horizon
+        The number of periods; if None, as many as are given.
     """
     pairs = finite("bounds", given)
     H = horizon if horizon is not None else len(pairs) if pairs.ndim == 2 else 1

@@ -42,7 +42,10 @@ def play_setting(
 ) -> Mapping[str, Any]:
     """Let an agent learn one setting, and return the rows that its environment logged.
 
-    bsuite, sources : the versions of the package and of the user's own agent; results of others are not used.
+    Parameters
+    ----------
+    bsuite, sources
+        The versions of the package and of the user's own agent; results of others are not used.
     """
     env = BehaviourEnv(bsuite_id)
     with warnings.catch_warnings():
@@ -58,8 +61,12 @@ def plan(
 ) -> dict[str, list[Job]]:
     """Return the jobs of an agent, by experiment.
 
-    settings : the largest number of settings of an experiment; None for all.
-    share : the part of the episodes that the suite asks for, in (0, 1].
+    Parameters
+    ----------
+    settings
+        The largest number of settings of an experiment; None for all.
+    share
+        The part of the episodes that the suite asks for, in (0, 1].
     """
     if settings is not None:
         whole("settings", settings, 1)

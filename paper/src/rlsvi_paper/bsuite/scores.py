@@ -33,8 +33,12 @@ FORGIVEN = 100  # episodes more than 2^size in which a size may be solved
 class Score(NamedTuple):
     """The score of an agent in an experiment, and what it is based on.
 
-    settings, episodes : how many were played, and how many the suite asks for.
-    seconds : the computing time of all settings.
+    Parameters
+    ----------
+    settings, episodes
+        How many were played, and how many the suite asks for.
+    seconds
+        The computing time of all settings.
     """
 
     agent: str

@@ -47,7 +47,10 @@ Reading = tuple[str, bool]
 def jobs(steps: int, limit: int, seeds: int) -> list[Job]:
     """rho = i / steps for i = 0 .. steps, each with a seed of its own, in all readings.
 
-    seeds : how many runs there are for each rho of at most .05.
+    Parameters
+    ----------
+    seeds
+        How many runs there are for each rho of at most .05.
     """
     found = []
     for i, (rho_is, deterministic) in product(range(steps + 1), READINGS):

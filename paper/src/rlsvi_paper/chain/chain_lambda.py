@@ -48,7 +48,10 @@ def final_regret(frame: pl.DataFrame, parameter: str) -> dict[float, Floats]:
 def stable(middle: Floats, reference: int, random: float = np.inf) -> Bools:
     """Which values of a parameter have at most twice the median regret of the reference, and learn.
 
-    random : the regret of random play; who has more than half of it has not learned.
+    Parameters
+    ----------
+    random
+        The regret of random play; who has more than half of it has not learned.
     """
     return np.asarray((middle <= MUCH_FACTOR * middle[reference]) & (middle <= random / MUCH_FACTOR))
 

@@ -23,7 +23,10 @@ def jobs(
 ) -> list[Job]:
     """Every length with every number of basis functions.
 
-    short_runs : the number of seeds where there are few basis functions; None: as many as elsewhere.
+    Parameters
+    ----------
+    short_runs
+        The number of seeds where there are few basis functions; None: as many as elsewhere.
     """
     few, many = ([K for K in features if (K <= FEW_FUNCTIONS) is short] for short in (True, False))
     return learning_jobs(lengths, few, short_runs or seeds, limit) + learning_jobs(lengths, many, seeds, limit)

@@ -46,7 +46,10 @@ BASES = {False: "all periods at once (appendix C)", True: "each period on its ow
 def jobs(episodes: int, long: int, seeds: int) -> list[Job]:
     """RLSVI for 2000 episodes with the basis drawn in both ways, other ways to dither, and RLSVI with a table.
 
-    episodes, long : RLSVI and epsilon-greedy are also run for so many episodes with so many seeds.
+    Parameters
+    ----------
+    episodes, long
+        RLSVI and epsilon-greedy are also run for so many episodes with so many seeds.
     """
     first = min(episodes, FIRST_EPISODES)
     curve = [(settings, False, episodes, seed) for settings in (RLSVI, EPSILON) for seed in range(long)]
@@ -185,7 +188,10 @@ def fixed_horizon_bound(H: int, S: int, A: int, C: int, epsilon: float = 1.0, de
     number of visits that make a state and action known, and E_max = log2(H / w) log2 |S|, where w = epsilon /
     (4 H |S|).
 
-    C : the largest number of successors of a state and action, from 2 to S.
+    Parameters
+    ----------
+    C
+        The largest number of successors of a state and action, from 2 to S.
     """
     visits = 512 * math.log2(math.log2(H)) ** 2 * (C * H**2 / epsilon**2)
     visits *= math.log2(8 * H**2 * S**2 / epsilon) ** 2

@@ -65,8 +65,12 @@ def first_reward(
 ) -> Playing:
     """Episodes until the first reward, infinite if not within `limit`.
 
-    regret : expected regret of these episodes, the one with the reward included.
-    uneven : the largest difference, relative, between the value of a policy played in them and of random play.
+    Parameters
+    ----------
+    regret
+        Expected regret of these episodes, the one with the reward included.
+    uneven
+        The largest difference, relative, between the value of a policy played in them and of random play.
     """
     problem_seed, agent_seed = seeds_of(seed)
     problem = problems.chain(length, features, seed=problem_seed)
@@ -92,9 +96,14 @@ def first_reward_of_policy_gradient(
     The policy is a softmax of phi theta, with a weight for each state and action or for each basis function. All
     weights are 0 at first; after every episode the estimate of the gradient times the step size is added.
 
-    gradient : the largest number, in size, in the estimates before the first reward.
-    regret : expected regret of these episodes, the one with the reward included.
-    uneven : the difference, relative, between the value of their policy and of random play.
+    Parameters
+    ----------
+    gradient
+        The largest number, in size, in the estimates before the first reward.
+    regret
+        Expected regret of these episodes, the one with the reward included.
+    uneven
+        The difference, relative, between the value of their policy and of random play.
     """
     problem_seed, agent_seed = seeds_of(seed)
     problem = problems.chain(length, features, seed=problem_seed)

@@ -79,11 +79,18 @@ def regret_curve(
 ) -> Playing:
     """Regret and rewards up to some of the episodes of a run, and what became of it.
 
-    points : how many episodes at most, of the first 2000 and again of all.
-    stretch : a factor of all basis functions.
-    per_period : whether the basis functions of each period are drawn on their own.
-    time : episodes until ten rewards, infinite if never.
-    last_mistake : the last episode whose policy was not optimal.
+    Parameters
+    ----------
+    points
+        How many episodes at most, of the first 2000 and again of all.
+    stretch
+        A factor of all basis functions.
+    per_period
+        Whether the basis functions of each period are drawn on their own.
+    time
+        Episodes until ten rewards, infinite if never.
+    last_mistake
+        The last episode whose policy was not optimal.
     """
     problem_seed, agent_seed = seeds_of(seed)
     problem = problems.chain(length, features, per_period=per_period, seed=problem_seed)
@@ -161,7 +168,10 @@ def medians(found: Mapping[Any, Floats]) -> Floats:
 def regressors(found: Mapping[Any, Floats], switched: int | None = None) -> list[Floats]:
     """Regressors of log T in the settings that are the keys: of an exponential, and of a power law.
 
-    switched : the only setting that the exponential is one of, while the others stay powers; None: all of them.
+    Parameters
+    ----------
+    switched
+        The only setting that the exponential is one of, while the others stay powers; None: all of them.
     """
     X = np.array([np.atleast_1d(key) for key in found], dtype=np.float64)
     power, exponential = np.log(X), X.copy()
@@ -183,7 +193,10 @@ def power_over_exponential(found: Mapping[Any, Floats]) -> Interval:
 def less_error(found: Mapping[Any, Floats], left: Sequence[Floats]) -> Interval:
     """The mean squared error of log T of a first fit less that of a second.
 
-    left : the matrices that take the logarithms of the median times to what the fits leave of them.
+    Parameters
+    ----------
+    left
+        The matrices that take the logarithms of the median times to what the fits leave of them.
     """
 
     def advantage(middle: Floats) -> float:

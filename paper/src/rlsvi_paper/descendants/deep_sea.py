@@ -65,11 +65,14 @@ DIVERS = {
 def jobs(sizes: list[int], stochastic: list[int], short: list[int], limit: int, seeds: int) -> list[Job]:
     """Learning times in still and in stochastic seas.
 
-    short : the sizes of dithering, which learns in small seas alone. With ε = .5 they go up to N = 20: in larger
-        seas even the optimal policy would hardly find ten treasures within the limit.
-
     Agnostic functions, whose runs are long, are drawn up to N = 50. PSRL keeps every successor of every state: it
     plays at the smallest size alone, a few episodes, and in a still sea, for its rewards are bounded.
+
+    Parameters
+    ----------
+    short
+        The sizes of dithering, which learns in small seas alone. With ε = .5 they go up to N = 20: in
+        larger seas even the optimal policy would hardly find ten treasures within the limit.
     """
     plan = [(agent, N, False, limit) for agent in LEARNING for N in sizes if agent != AGNOSTIC or N <= 50]
     plan += [(agent, N, True, limit) for agent in LEARNING if agent != PLAIN for N in stochastic]

@@ -51,7 +51,10 @@ KINDS = {
 def jobs(members: list[int], episodes: int, seeds: int, noisy: int) -> list[Job]:
     """RLSVI, and ensembles of every kind with these numbers of members, on all problems.
 
-    noisy : the runs of RLSVI and of its limit in a stochastic sea, a few of which never learn.
+    Parameters
+    ----------
+    noisy
+        The runs of RLSVI and of its limit in a stochastic sea, a few of which never learn.
     """
     found = []
     for task in PROBLEMS:
@@ -70,8 +73,13 @@ def jobs(members: list[int], episodes: int, seeds: int, noisy: int) -> list[Job]
 def ensemble_regret(*, task: str, agent: str, episodes: int, seed: int, members: int | None = None) -> Playing:
     """Regret of all episodes over that of random play, and the episodes until one has learned.
 
-    members : of an ensemble; None for RLSVI, which samples anew in every episode.
-    time : episodes until the tenth whose policy is worth half of the optimum or more, infinite if there are fewer.
+    Parameters
+    ----------
+    members
+        Of an ensemble; None for RLSVI, which samples anew in every episode.
+    time
+        Episodes until the tenth whose policy is worth half of the optimum or more, infinite if there are
+        fewer.
     """
     problem_seed, agent_seed = seeds_of(seed)
     make, lam, sigma = PROBLEMS[task]
@@ -104,7 +112,10 @@ def by_members(frame: pl.DataFrame, task: str, kind: str, value: str) -> dict[An
 def regrets(frame: pl.DataFrame, judged: Callable[[str, int, Interval, str], Verdict | None]) -> Verdict:
     """The worst verdict on the regret of ensembles over RLSVI's, with a table.
 
-    judged : from a kind of ensemble, its members, the ratio and words to a verdict, or to None for a remark.
+    Parameters
+    ----------
+    judged
+        From a kind of ensemble, its members, the ratio and words to a verdict, or to None for a remark.
     """
     rows = list[Part]()
     for task, kind in product(PROBLEMS, WITH_PRIOR):

@@ -99,7 +99,10 @@ def swung(*, agent: str, height: float, push_cost: float, episodes: int, seed: i
 def found_by(agent: Agent, height: float, push_cost: float, episodes: int) -> dict[str, float]:
     """The share of episodes with the pole up in some step, the mean of such steps, and mean returns.
 
-    late : the mean return of the last third of the episodes.
+    Parameters
+    ----------
+    late
+        The mean return of the last third of the episodes.
     """
     env = Watched(SwingUpEnv(height, push_cost))
     agent.learn(env, episodes=episodes, progress=False)

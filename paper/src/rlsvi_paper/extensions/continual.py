@@ -52,7 +52,10 @@ in_appendix = partial(claim, where="appendix F.2")
 def jobs(states: list[int], steps: int, few: int, watched: int, more: int, seeds: int) -> list[Job]:
     """All agents in rivers of several lengths: with a table, and with features for a life of `few` steps.
 
-    more : times as many seeds where kinds of noise are compared and where values may diverge.
+    Parameters
+    ----------
+    more
+        Times as many seeds where kinds of noise are compared and where values may diverge.
     """
     lives = [("table", agent, N, steps, more if agent in NOISES else 1) for agent in AGENTS for N in states]
     lives += [(basis, agent, N, few, more) for basis in COHERENT for agent in NOISES for N in states]
@@ -73,13 +76,17 @@ def jobs(states: list[int], steps: int, few: int, watched: int, more: int, seeds
 def continual_reward(*, agent: str, basis: str, states: int, steps: int, seed: int) -> dict[str, Any]:
     """The average reward in a river without end, as a share of the best, over ten parts of a run.
 
-    agent : the noise of continual RLSVI ("paper", "whitened" or "independent"), or a name in DITHERING.
-    basis : "table"; one of COHERENT, six random functions of place and action whose span contains Q*, drawn as
-        appendix C has it; "random", six that need not span it; other ones for every seed. Or "places", 1, x and
-        x^2 of the place x, for each action, which do not span it either.
-
     Also the step by which divergence was noticed, and the one at which a number was no longer finite and the run
     ended; infinite if never.
+
+    Parameters
+    ----------
+    agent
+        The noise of continual RLSVI ("paper", "whitened" or "independent"), or a name in DITHERING.
+    basis
+        "table"; one of COHERENT, six random functions of place and action whose span contains Q*, drawn
+        as appendix C has it; "random", six that need not span it; other ones for every seed. Or "places",
+        1, x and x^2 of the place x, for each action, which do not span it either.
     """
     mdp = river_swim(states)
     best, learning = average_reward(mdp), _agent(agent, basis, states, steps, seed)
@@ -133,8 +140,14 @@ def perturbations(*, noise: str, states: int, steps: int, seed: int) -> dict[str
 
     Over the second half of `steps` steps, for by then Sigma changes slowly; the mean over the weights of states
     that were met before.
-    change : how much Sigma changes in a step, relative to itself: the largest change of a weight, on average over
-        all steps from the first on; largest : the largest of all.
+
+    Parameters
+    ----------
+    change
+        How much Sigma changes in a step, relative to itself: the largest change of a weight, on average
+        over all steps from the first on.
+    largest
+        The largest of all.
     """
     mdp, half = river_swim(states), steps // 2
     learning = _agent(noise, "table", states, steps, seed)

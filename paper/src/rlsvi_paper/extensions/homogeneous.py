@@ -54,7 +54,10 @@ def homogeneous_regret(
 ) -> Playing:
     """Cumulative regret at some of the episodes, on an MDP drawn once for all periods.
 
-    pooled : whether the agent knows that periods are alike.
+    Parameters
+    ----------
+    pooled
+        Whether the agent knows that periods are alike.
     """
     problem_seed, agent_seed = seeds_of(seed)
     problem = problems.dirichlet(states, actions, horizon, homogeneous=True, seed=problem_seed)

@@ -45,8 +45,12 @@ ON_CHAIN = [("batch", 0.0), ("incremental", 0.01), ("gradient", 0.0), *((agent, 
 def jobs(episodes: int, runs: int, chain: int, few: int, more: int, seeds: int) -> list[Job]:
     """All agents on `seeds` instances of the recommendation engine, and on a chain for `chain` episodes.
 
-    few : the gradient agent has no compiled loop: it plays one run of a part of the instances, 1 of `few`.
-    more : times as many instances for the two agents whose ratio is near the limit that it is judged by.
+    Parameters
+    ----------
+    few
+        The gradient agent has no compiled loop: it plays one run of a part of the instances, 1 of `few`.
+    more
+        Times as many instances for the two agents whose ratio is near the limit that it is judged by.
     """
     found = []
     plan = [("engine", agent, nu, episodes, runs) for agent, nu in AGENTS]
@@ -64,14 +68,20 @@ def jobs(episodes: int, runs: int, chain: int, few: int, more: int, seeds: int) 
 def learning_regret(*, task: str, agent: str, nu: float, episodes: int, runs: int, seed: int) -> dict[str, Any]:
     """Regret along the path of an agent, the mean of several runs, at some episodes.
 
-    task : "engine", the instance number `seed` of the recommendation engine; or "chain", 8 states with a table.
-    agent : "batch", with tuned lam and sigma; one of GUESSED, with lam = 1 and this sigma; one of EVIDENCE, which
-        begins with these; "incremental", "incremental, literal", which forgets its prior too, "gradient"; or on
-        the chain one of BONUSES.
-    nu : the step size of the incremental agents.
-
     Also how many multiplications an episode takes after a tenth of the episodes, and after all: `work`, all blocks
     of weights counted, and `done`, without those that were skipped as nothing had touched them yet.
+
+    Parameters
+    ----------
+    task
+        "engine", the instance number `seed` of the recommendation engine; or "chain", 8 states with a
+        table.
+    agent
+        "batch", with tuned lam and sigma; one of GUESSED, with lam = 1 and this sigma; one of EVIDENCE,
+        which begins with these; "incremental", "incremental, literal", which forgets its prior too,
+        "gradient"; or on the chain one of BONUSES.
+    nu
+        The step size of the incremental agents.
     """
     problem = instance(seed, LIKES) if task == "engine" else problems.chain(CHAIN)
     total, work, done = np.zeros(episodes), np.zeros(2), np.zeros(2)
@@ -136,7 +146,11 @@ class _Losing(FiniteMDPEnv):
 def multiplications(agent: Any, skips: bool = True) -> float:
     """How many the next episode of an agent takes, to leading order, by the sizes of what it has in memory.
 
-    skips : blocks of weights that no state has touched yet are left out, as they are. False: as if they were not.
+    Parameters
+    ----------
+    skips
+        Blocks of weights that no state has touched yet are left out, as they are. False: as if they were
+        not.
     """
     if isinstance(agent, LSVIUCB):
         assert agent._learner is not None

@@ -70,7 +70,10 @@ def jobs_of(
 ) -> list[Job]:
     """Every agent on every one of `seeds` instances, in both codings.
 
-    bandit_runs : how many runs there are of the paper's bandits, with the paper's rewards; None: as of others.
+    Parameters
+    ----------
+    bandit_runs
+        How many runs there are of the paper's bandits, with the paper's rewards; None: as of others.
     """
     found = [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
     for agent in agents:
@@ -86,7 +89,10 @@ def jobs_of(
 def recommending(*, agent: str, coding: str, episodes: int, runs: int, seed: int) -> dict[str, Any]:
     """What an agent loses on the instance number `seed`, the mean of several runs, summed up to some episodes.
 
-    coding : "0, 1" or "-1, 0", the rewards of a dislike and of a like.
+    Parameters
+    ----------
+    coding
+        "0, 1" or "-1, 0", the rewards of a dislike and of a like.
     """
     offset = 1.0 if coding == DISLIKES else 0.0
     players = (MAKERS[agent](1000 * seed + run, offset) for run in range(runs))
@@ -100,7 +106,10 @@ def without_context(*, bandit: str, episodes: int, runs: int, seed: int) -> dict
 
     The probability of a like is that of the product, 1 / (1 + exp(-beta_a)) with beta_a ~ N(0, c^2).
 
-    first, last : over the first and the last hundred customers, or twelfth of fewer; the mean of several runs.
+    Parameters
+    ----------
+    first, last
+        Over the first and the last hundred customers, or twelfth of fewer; the mean of several runs.
     """
     beta = np.random.default_rng(seed).normal(0.0, SCALE, PRODUCTS)
     problem = problems.recommendation(PRODUCTS, SLOTS, beta=beta, gamma=np.zeros((PRODUCTS, PRODUCTS)))

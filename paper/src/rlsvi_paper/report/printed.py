@@ -22,12 +22,20 @@ COLUMNS = (*SYMBOLS, "seeds")
 class Printed:
     """A figure of the paper.
 
-    number : of the figure.
-    drawn : its axes and curves.
-    settings : what the paper states, by the columns of the table; the others it does not state.
-    jobs : the settings of our jobs that are meant by a column, where they have other names than usual.
-    fixed : what is no setting of a job here: a value, or the module and the name of a constant.
-    only : the settings of the jobs that count.
+    Parameters
+    ----------
+    number
+        Of the figure.
+    drawn
+        Its axes and curves.
+    settings
+        What the paper states, by the columns of the table; the others it does not state.
+    jobs
+        The settings of our jobs that are meant by a column, where they have other names than usual.
+    fixed
+        What is no setting of a job here: a value, or the module and the name of a constant.
+    only
+        The settings of the jobs that count.
     """
 
     number: int

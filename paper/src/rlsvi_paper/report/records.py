@@ -87,7 +87,10 @@ def remedy(path: Path, command: str = "") -> str:
 def alone(figure: FigureRecord, whole: bool = True) -> str:
     """The command that makes a figure by itself; for one that is not of the paper, the one that has made it.
 
-    whole : with its scale and its folder.
+    Parameters
+    ----------
+    whole
+        With its scale and its folder.
     """
     if figure.name not in FIGURES:
         return tidy(figure.command)

@@ -94,9 +94,14 @@ def learning_games(
 
     These say whether it diverges; the agent's own warning is off. One whose numbers break plays no more.
 
-    board : "20x10" with all pieces, or "mini": 4 rows with S and Z.
-    agent : "RLSVI" or "RLSVI, unknown noise" with lambda = sigma = 1, or "LSVI".
-    epsilon, decay : LSVI places at random with probability epsilon decay^l in game l.
+    Parameters
+    ----------
+    board
+        "20x10" with all pieces, or "mini": 4 rows with S and Z.
+    agent
+        "RLSVI" or "RLSVI, unknown noise" with lambda = sigma = 1, or "LSVI".
+    epsilon, decay
+        LSVI places at random with probability epsilon decay^l in game l.
     """
     basis = Tetris(units=units)
     common: dict[str, Any] = {"form": form, "gamma": gamma, "memory": memory, "seed": seed}
@@ -319,9 +324,14 @@ def in_each_reading(
 ) -> Verdict:
     """The verdict in the reading that is printed, and a table of all with whether they meet the criterion.
 
-    judge : for the name of a reading, its verdict and its row under `headings`.
-    readings : those that can be judged.
-    why : the others cannot.
+    Parameters
+    ----------
+    judge
+        For the name of a reading, its verdict and its row under `headings`.
+    readings
+        Those that can be judged.
+    why
+        The others cannot.
     """
     found = {name: judge(name) for name in readings}
     others = {name: why for name in READINGS if name not in found}

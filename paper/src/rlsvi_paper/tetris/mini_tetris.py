@@ -61,7 +61,10 @@ def optimum(frame: pl.DataFrame) -> float:
 def by_both_rules(headings: Row, judge: Callable[[str, str], tuple[Verdict, Row]]) -> Verdict:
     """The verdict of both rules as printed, the worse of the two, with a table of all readings.
 
-    judge : for a reading and a rule, its verdict and its row under `headings`.
+    Parameters
+    ----------
+    judge
+        For a reading and a rule, its verdict and its row under `headings`.
     """
     found, rows = {}, list[Row]()
     for reading in READINGS:

@@ -143,10 +143,16 @@ def learn_tetris(
 ) -> RunScores:
     """Let every player learn `games` games, from nothing.
 
-    rules : from `rlsvi_paper.tetris.rules`, for a board on which no feature exceeds 255.
-    memory : the number of most recent transitions to learn from.
-    device : "cpu", one run after another, or "cuda", all together.
-    advance : called from time to time with the number of games just played.
+    Parameters
+    ----------
+    rules
+        From `rlsvi_paper.tetris.rules`, for a board on which no feature exceeds 255.
+    memory
+        The number of most recent transitions to learn from.
+    device
+        "cpu", one run after another, or "cuda", all together.
+    advance
+        Called from time to time with the number of games just played.
     """
     one_of("device", device, ("cpu", "cuda"))
     if smallest_dtype(BERTSEKAS, check_rules(rules)) is not np.uint8 or rules.width > 10 or rules.height > TALLEST:

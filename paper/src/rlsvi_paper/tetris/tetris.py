@@ -116,11 +116,16 @@ def policies(
 ) -> dict[str, Any]:
     """Mean rows of every player of approximate policy iteration, and of the best and the last in new games.
 
-    start : "scoring", the first player of Bertsekas and Ioffe, or "nothing", weights of zero.
-    games : an iteration.
-    again : games that the best and the last player play anew: the greatest of several means is too great.
-
     Where the weights stop being finite numbers there is no next player: its mean is 0, and so is the last one's.
+
+    Parameters
+    ----------
+    start
+        "scoring", the first player of Bertsekas and Ioffe, or "nothing", weights of zero.
+    games
+        An iteration.
+    again
+        Games that the best and the last player play anew: the greatest of several means is too great.
     """
     board = rules(game_over=game_over)
     first = scoring_weights(board) if start == "scoring" else np.zeros(2 * board.width + 2)

@@ -85,8 +85,12 @@ def reading_run(
 ) -> dict[str, Any]:
     """The level of a run, and what the diagnosis looks at.
 
-    setting : one of SETTINGS.
-    sigma : 1 for RLSVI, 0 for LSVI, which places at random with probability epsilon decay^l in game l.
+    Parameters
+    ----------
+    setting
+        One of SETTINGS.
+    sigma
+        1 for RLSVI, 0 for LSVI, which places at random with probability epsilon decay^l in game l.
     """
     given = {"setting": setting, "sigma": sigma, "epsilon": epsilon, "decay": decay, "games": games, "seed": seed}
     return summary(learn_tetris([player_of(given)], rules(), games), 0)

@@ -29,7 +29,10 @@ def optimistic_parameters(
     sigma^2 = pi / 8 (1 + (H - 1)^2), and lambda sigma^2, the number of observations that the prior is worth, is
     the larger one of 1'alpha_R and 1'alpha_P, over all (s, a, h).
 
-    alpha_P, alpha_R : weights of next states, a number or (.., S) with any leading axes, and of rewards, (.., 2).
+    Parameters
+    ----------
+    alpha_P, alpha_R
+        Weights of next states, a number or (.., S) with any leading axes, and of rewards, (.., 2).
     """
     variance = STEP * (1 + (horizon - 1) ** 2)
     return float(max(_sums(alpha_P, states).max(), _sums(alpha_R, 2).max())) / variance, math.sqrt(variance)
@@ -44,7 +47,10 @@ def theorem_agent(states: int, horizon: int, **options: Any) -> RLSVI:
 def regret_shape(states: int, actions: int, horizon: int, steps: ArrayLike) -> Floats:
     """Return sqrt(H^3 S A T), the bound of Theorem 1 without its constant and logarithms.
 
-    steps : T, the number of episodes times H: a number or an array.
+    Parameters
+    ----------
+    steps
+        T, the number of episodes times H: a number or an array.
     """
     return np.sqrt(float(horizon) ** 3 * states * actions * np.asarray(steps, np.float64))
 
@@ -54,7 +60,10 @@ def proof_bound(states: int, actions: int, horizon: int, steps: ArrayLike) -> Fl
 
     2 S A H + sum over (s, a, h) of K log(T + K) + H sqrt(S A H T log T), where K = alpha_R[0] + H 1'alpha_P.
 
-    steps : T, the number of episodes times H: a number or an array.
+    Parameters
+    ----------
+    steps
+        T, the number of episodes times H: a number or an array.
     """
     pairs, K, T = states * actions * horizon, 1.0 + horizon * states, np.asarray(steps, np.float64)
     bound: Floats = 2 * pairs + pairs * K * np.log(T + K) + horizon * np.sqrt(pairs * T * np.log(T))

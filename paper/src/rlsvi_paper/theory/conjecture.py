@@ -59,7 +59,10 @@ def copied_time(
 ) -> Playing:
     """Episodes until RLSVI has ten rewards on the chain with `states` and `actions` copies of each.
 
-    features : of a coherent basis, whose functions are as large as those of the chain by itself; None: a table.
+    Parameters
+    ----------
+    features
+        Of a coherent basis, whose functions are as large as those of the chain by itself; None: a table.
     """
     problem_seed, agent_seed = seeds_of(seed)
     problem = copied_chain(length, states, actions, features, seed=problem_seed)
@@ -114,7 +117,10 @@ def jobs(
 ) -> list[Job]:
     """Those of chain-quadratic; at sigma = 1 shorter chains, more sigma and lambda, and copies of all.
 
-    more : times as many seeds for the runs that no other figure has.
+    Parameters
+    ----------
+    more
+        Times as many seeds for the runs that no other figure has.
     """
     shorter: list[dict[str, Any]] = [{"length": N, "features": K, "sigma": LARGE_SIGMA} for N in wide for K in few]
     chain = {"length": SHORT_CHAIN, "features": FUNCTIONS}

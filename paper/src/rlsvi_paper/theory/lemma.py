@@ -40,12 +40,18 @@ PRIORS = (1.0, 1.0), (0.5, 0.5), (0.2, 3.0), (3.0, 0.2), (10.0, 10.0)  # alpha_R
 def optimism_cases(*, cases: int, seed: int) -> dict[str, Any]:
     """Lemma 1 and its two halves for random Dirichlet variables, one row per case.
 
-    total, smallest : 1'alpha and the least weight; of every fifth case the total is below 2, where the lemma is
-        silent.
-    gap, error : of the normal over P'V, the least over all t, and a bound of its error.
-    beta_gap, beta_error : of the matched Beta over P'V; of two weights they are one variable, and it is 0.
-    normal_gap, normal_error : of the normal over the matched Beta.
-    cdfs, densities : how often those of the normal and the matched Beta cross on (0, 1).
+    Parameters
+    ----------
+    total, smallest
+        1'alpha and the least weight; of every fifth case the total is below 2, where the lemma is silent.
+    gap, error
+        Of the normal over P'V, the least over all t, and a bound of its error.
+    beta_gap, beta_error
+        Of the matched Beta over P'V; of two weights they are one variable, and it is 0.
+    normal_gap, normal_error
+        Of the normal over the matched Beta.
+    cdfs, densities
+        How often those of the normal and the matched Beta cross on (0, 1).
     """
     rng = np.random.default_rng(seed)
     rows = [_case(*_draw_case(rng, i % 5 == 4)) for i in range(cases)]
@@ -55,11 +61,16 @@ def optimism_cases(*, cases: int, seed: int) -> dict[str, Any]:
 def posterior_cases(*, draws: int, seed: int) -> dict[str, Any]:
     """Lemma 2 for the data of one small random MDP, at the theorem's parameters and at tuned ones.
 
-    least, least_tuned : the least E[(Q~ - t)+] - E[(Q* - t)+] over all pairs, periods and t, in standard errors.
-    mean, value : the least E[Q~] - E[Q*] over pairs and periods, and E[V~_0] - E[V*_0] over first states, in
+    Parameters
+    ----------
+    least, least_tuned
+        The least E[(Q~ - t)+] - E[(Q* - t)+] over all pairs, periods and t, in standard errors.
+    mean, value
+        The least E[Q~] - E[Q*] over pairs and periods, and E[V~_0] - E[V*_0] over first states, in
         standard errors.
-    last, last_error : of the last period the least over all t, at lambda = 1'alpha^R and sigma = 1 for some
-        alpha^R, and a bound of its error.
+    last, last_error
+        Of the last period the least over all t, at lambda = 1'alpha^R and sigma = 1 for some alpha^R, and
+        a bound of its error.
     """
     rng = np.random.default_rng(seed)
     H, S, A = 2 + seed % 2, 1 + seed % 3, 1 + seed // 6 % 2

@@ -46,10 +46,16 @@ def least_gap(
 ) -> Gap:
     """Return the minimum of the difference of two convex functions over an interval.
 
-    optimist : maps t to values and slopes.
-    other : maps t to values and error bounds; it is subtracted.
-    tolerance : how far the bound may be below the least value seen.
-    points, most : evaluations at first, and in all; if these are not enough, the error exceeds the tolerance.
+    Parameters
+    ----------
+    optimist
+        Maps t to values and slopes.
+    other
+        Maps t to values and error bounds; it is subtracted.
+    tolerance
+        How far the bound may be below the least value seen.
+    points, most
+        Evaluations at first, and in all; if these are not enough, the error exceeds the tolerance.
     """
     t = np.linspace(low, high, points) if low < high else np.array([float(low)])
     table = _evaluate(optimist, other, t)
@@ -179,9 +185,14 @@ def _dirichlet(weights: Floats, values: Floats, nodes: int) -> Callable[[Floats]
 class QGap(NamedTuple):
     """Estimated difference between the samples of Algorithm 1 and the posterior, with standard errors.
 
-    gap : E[(Q~ - t)+] - E[(Q* - t)+] for every pair and t, (H, S, A, points); not negative: optimistic.
-    mean : E[Q~] - E[Q*] for every pair, (H, S, A).
-    value : E[V~_0] - E[V*_0] for every first state, (S,), which is -E[Delta_opt].
+    Parameters
+    ----------
+    gap
+        E[(Q~ - t)+] - E[(Q* - t)+] for every pair and t, (H, S, A, points); not negative: optimistic.
+    mean
+        E[Q~] - E[Q*] for every pair, (H, S, A).
+    value
+        E[V~_0] - E[V*_0] for every first state, (S,), which is -E[Delta_opt].
     """
 
     gap: Floats

@@ -302,7 +302,12 @@ on_chains = rows_with("copies")
 def copied_regret(*, agent: str, scale: float, length: int, copies: int, limit: int, seed: int) -> Playing:
     """What an agent with a table loses in `limit` episodes of the chain, along its path.
 
-    agent, scale : one of MAKERS, at its scale. copies : of every state, and of every action.
+    Parameters
+    ----------
+    agent, scale
+        One of MAKERS, at its scale.
+    copies
+        Of every state, and of every action.
     """
     problem_seed, agent_seed = seeds_of(seed)
     problem = copied_chain(length, copies, copies, None, seed=problem_seed)
@@ -394,8 +399,12 @@ def jobs(
 ) -> list[Job]:
     """Long runs of RLSVI as the theorem has it and of controls, and of optimists over states; others at some.
 
-    more : times as many seeds for RLSVI and UCRL2 over states, whose ratio is judged.
-    chains, longer : lengths of chains, and those of RLSVI alone: see `chain_jobs`.
+    Parameters
+    ----------
+    more
+        Times as many seeds for RLSVI and UCRL2 over states, whose ratio is judged.
+    chains, longer
+        Lengths of chains, and those of RLSVI alone: see `chain_jobs`.
     """
     found = prior.prior_jobs(prior.THEOREM, 1.0, sizes, long, seeds)
     for agent, scale in prior.CONTROLS.items():

@@ -84,12 +84,18 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
 
     Parameters
     ----------
-    draws : the samples.
-    draw : which of them chooses: 1 .. S, or 0 for the posterior mean.
-    c : (q,) the customer.
-    known, x : the products that the customer has answered in this visit, by index, and the answers, 1 or -1.
-    allowed : (N,) which products may be shown: at least those already shown are not. None: all that are offered.
-    order : the random order of products, from `order_of`, that decides between those that are equally good.
+    draws
+        The samples.
+    draw
+        Which of them chooses: 1 .. S, or 0 for the posterior mean.
+    c
+        The customer, (q,).
+    known, x
+        The products that the customer has answered in this visit, by index, and the answers, 1 or -1.
+    allowed
+        Which products may be shown, (N,): at least those already shown are not. None: all that are offered.
+    order
+        The random order of products, from `order_of`, that decides between those that are equally good.
     """
     S = len(draws.weight)
     if not 0 <= draw < S:
@@ -121,7 +127,10 @@ def best_by_sample(draws: Draws, u: Floats, allowed: Any = None, order: int = 0)
     """Return the product that each sample chooses, (S + 1,), with which probability one of them chooses each
     product, (N,), and how many products are the best of the mean.
 
-    u : what is known, from `customer_row`.
+    Parameters
+    ----------
+    u
+        What is known, from `customer_row`.
     """
     S, e, N = draws.weight.shape
     mask = draws.offered if allowed is None else np.asarray(allowed, dtype=np.bool_)

@@ -61,11 +61,18 @@ class ShopLearner:
 
     Attributes
     ----------
-    last, last_at : the number of the last event taken, and its time.
-    open : the visits that are going on, by name; `open[name].at` is the latest time of their events.
-    products : the number of each product, in the order in which they were added.
-    ignored : events that are not learned from: answers that came after their visit had ended, and what cannot be,
-        such as a slot beyond the number of slots in the settings.
+
+    Parameters
+    ----------
+    last, last_at
+        The number of the last event taken, and its time.
+    open
+        The visits that are going on, by name; `open[name].at` is the latest time of their events.
+    products
+        The number of each product, in the order in which they were added.
+    ignored
+        Events that are not learned from: answers that came after their visit had ended, and what cannot
+        be, such as a slot beyond the number of slots in the settings.
     """
 
     def __init__(self, settings: ShopSettings) -> None:
@@ -318,9 +325,14 @@ class Chains:
     Visits beyond the `remember` newest ones keep the targets that chain 0 gave them last. What remains of them are
     the Gram matrices and sums of u times the target, of u for each slot, and of what the evidence needs.
 
-    sizes : sizes of the model.
-    learning : the section of the settings.
-    unit : the size of a usual reward; None: learned.
+    Parameters
+    ----------
+    sizes
+        Sizes of the model.
+    learning
+        The section of the settings.
+    unit
+        The size of a usual reward; None: learned.
     """
 
     def __init__(self, sizes: Sizes, learning: Any, unit: float | None) -> None:

@@ -230,7 +230,10 @@ def learnable(products: ProductArrays, L_shared: Floats, sizes: Sizes, ridge: fl
     will be gone: noise of that variance is what a sample may hope to profit from. It is nearly 1 where a product
     can get many answers, and nearly 0 for the weights of hundreds of products that will get a few answers each.
 
-    ridge : that of the shared weights.
+    Parameters
+    ----------
+    ridge
+        That of the shared weights.
     """
     diagonals = np.diagonal(products.L, axis1=1, axis2=2), np.diagonal(L_shared)
     seen = np.diagonal(products.gram, axis1=1, axis2=2)[:, : sizes.own].sum(axis=0)

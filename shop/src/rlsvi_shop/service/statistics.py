@@ -162,8 +162,12 @@ class Period:
 class ProductCount:
     """How often a product was shown and answered, the sum of its rewards, whether it was added and is offered.
 
-    place : its number, in the order of the first events of products.
-    unanswered : how often it had no answer when its visit was closed, and counts with the reward `unanswered`.
+    Parameters
+    ----------
+    place
+        Its number, in the order of the first events of products.
+    unanswered
+        How often it had no answer when its visit was closed, and counts with the reward `unanswered`.
     """
 
     place: int
@@ -622,7 +626,10 @@ def _sums(new: sa.ColumnElement[bool], width: int, served: int | None) -> sa.Exe
 def _ended(new: sa.ColumnElement[bool], read: int, until: int, first: list[int]) -> sa.Subquery:
     """Return the visits that ended among the new events: visit, end (the event), reward, closed (1 if by closing).
 
-    first : the events that added the first products. Before the second one, one answer is all there can be.
+    Parameters
+    ----------
+    first
+        The events that added the first products. Before the second one, one answer is all there can be.
     """
     kinds = sa.and_(events.c.kind.in_(["answered", "closed"]), events.c.correction == 0)
     named: sa.ColumnElement[bool] = sa.literal_column(OF_VISITS)

@@ -283,15 +283,22 @@ class BoundedRLSVI(PracticeAgent):
     ) -> Self:
         """Learn from a log of transitions: as if the agent had lived through it, or in chunks, if it is large.
 
-        log, env, columns, progress : as for all agents; see `Agent.fit`.
-        chunk : the number of rows to read at a time, such as 65_536. If None, and there is no executor, all of the
-            log is held in memory. In chunks, only sums are kept: memory does not grow with the log. Its rows must
-            then be in the order of episodes and steps, files of a folder in any order. One plan is made from all
-            of the log, the posterior mean, by at most 10 `regressions` sweeps, each of which reads the log once.
-            Lambda-returns end where a chunk ends. Afterwards the agent can act and be saved, but not learn more.
-        executor : None for this process; "ray" for a Ray cluster on this machine, which is started and ended; or
-            the address of a Ray cluster, "HOST:PORT", "ray://HOST:PORT" or "auto", whose nodes can read the log.
-            The weights do not depend on it: they have the same bits for the same chunk size.
+        Parameters
+        ----------
+        log, env, columns, progress
+            As for all agents; see `Agent.fit`.
+        chunk
+            The number of rows to read at a time, such as 65_536. If None, and there is no executor,
+            all of the log is held in memory. In chunks, only sums are kept: memory does not grow with
+            the log. Its rows must then be in the order of episodes and steps, files of a folder in
+            any order. One plan is made from all of the log, the posterior mean, by at most 10
+            `regressions` sweeps, each of which reads the log once. Lambda-returns end where a chunk
+            ends. Afterwards the agent can act and be saved, but not learn more.
+        executor
+            None for this process; "ray" for a Ray cluster on this machine, which is started and
+            ended; or the address of a Ray cluster, "HOST:PORT", "ray://HOST:PORT" or "auto", whose
+            nodes can read the log. The weights do not depend on it: they have the same bits for the
+            same chunk size.
         """
         if chunk is None and executor is None:
             return super().fit(log, env, columns=columns, progress=progress)

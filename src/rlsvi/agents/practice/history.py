@@ -50,7 +50,10 @@ class EpisodeHistory:
     Nothing that was added is ever changed: copies share their arrays, and each appends its own steps after those
     in common, so a copy costs nothing. Only one of two copies may be added to.
 
-    parts : how many values each part of an action has, if it is their values that are legal or not.
+    Parameters
+    ----------
+    parts
+        How many values each part of an action has, if it is their values that are legal or not.
     """
 
     def __init__(self, width: int, actions: int, parts: tuple[int, ...] = ()) -> None:

@@ -213,8 +213,11 @@ class Lookup:
     With an `Observed` basis, a row is the observation itself; with any other, it is its features. The bounds of
     a `given` basis are used as they are; those of the environment's space only limit the observed range.
 
-    suited : a function that returns the basis that suits so many numbers, which are then those that are relevant;
-        None if the basis is that of all numbers.
+    Parameters
+    ----------
+    suited
+        A function that returns the basis that suits so many numbers, which are then those that are
+        relevant; None if the basis is that of all numbers.
     """
 
     def __init__(self, basis: Any, task: Task, given: bool, suited: Callable[[int], Any] | None = None) -> None:
@@ -910,7 +913,10 @@ def largest_value(reward: float, steps: float, gamma: float, *known: float) -> f
 def sweep_safely(sweeps: Callable[[Model, bool], SweptValues], model: Model, largest: float) -> SweptValues:
     """Return the result of sweeps; if values diverge, that of others with ten times the ridge.
 
-    sweeps : a function of the model, and of whether this is the first attempt.
+    Parameters
+    ----------
+    sweeps
+        A function of the model, and of whether this is the first attempt.
     """
     for attempt in range(ATTEMPTS):
         with np.errstate(over="ignore", invalid="ignore"):

@@ -37,8 +37,12 @@ def relevant_numbers(
 ) -> Bools:
     """Return which of the first numbers of all rows are relevant.
 
-    features : a function of rows, and of the length scale of waves, to features of all numbers.
-    before : which numbers were relevant before.
+    Parameters
+    ----------
+    features
+        A function of rows, and of the length scale of waves, to features of all numbers.
+    before
+        Which numbers were relevant before.
     """
     sample = centred(sample.of(slice(None, None, 1 + len(sample.b) // (STEPS + 1))))
     halves = [sample.episode % 2 == half for half in (0, 1)]

@@ -702,7 +702,10 @@ def best_outcome(model: SparseModel, sample: SampledModel, s: int, gamma: float)
 def cell_value(model: SparseModel, sample: SampledModel, s: int, a: int, gamma: float, best: float) -> float:
     """Return the value of choosing an action until it leads elsewhere, which solves loops from s to s at once.
 
-    best : the value of the best outcome in the state.
+    Parameters
+    ----------
+    best
+        The value of the best outcome in the state.
     """
     value, stays = sample.find[s, a] * sample.worth[0] + sample.other[s, a] * best + sample.shift[s, a], 0.0
     o = model.first[s, a]

@@ -41,9 +41,15 @@ WIDTH, HEIGHT = 300, 150  # of the picture of a cart
 class Stop(NamedTuple):
     """A stop of the tour.
 
-    show : what happens there. It takes the guide and what `begin` gave, and returns the HTML below the title.
-    seconds : how long it is likely to take, given the folder of the page.
-    begin : opened with the folder before the first stop, and closed after the last, for what runs meanwhile.
+    Parameters
+    ----------
+    show
+        What happens there. It takes the guide and what `begin` gave, and returns the HTML below the
+        title.
+    seconds
+        How long it is likely to take, given the folder of the page.
+    begin
+        Opened with the folder before the first stop, and closed after the last, for what runs meanwhile.
     """
 
     title: str
@@ -75,7 +81,10 @@ def show_all(out: Path) -> Path:
 class Guide:
     """Says what is done and how long it will take: a line that moves, or where none can one for each stop.
 
-    expected : seconds that each stop takes once everything is compiled, by its name, in order.
+    Parameters
+    ----------
+    expected
+        Seconds that each stop takes once everything is compiled, by its name, in order.
     """
 
     def __init__(self, console: Console, expected: Mapping[str, float]) -> None:
