@@ -16,7 +16,11 @@ PROMISES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(it, marks=pytest.mark.slow if it.name.endswith("vector") else ()) for it in CASES],
+    ids=lambda case: case.name,
+)
 def test_an_agent_passes_the_public_check(case):
     check_agent(case.make, case.env, basis=case.code)
 

@@ -53,6 +53,7 @@ def fused(agent, problem, rounds, shared):
     return [list(zip(*(a[i, :T].tolist() for a in trace), strict=True)) for i, T in enumerate(lengths)]
 
 
+@pytest.mark.slow
 def test_one_agent_is_simulate():
     problem = PROBLEMS["masked"]()
     alone, one = (rlsvi.RLSVI(sigma=0.3, seed=7) for _ in range(2))
@@ -259,7 +260,7 @@ def test_what_cannot_be_done_is_refused_before_anything_changes(agent, options, 
     np.testing.assert_array_equal(agent._streams, before)
 
 
-@pytest.mark.parametrize("perturb", ["targets", "weights"])
+@pytest.mark.parametrize("perturb", ["targets", pytest.param("weights", marks=pytest.mark.slow)])
 def test_members_cannot_be_added_after_learning(perturb):
     """Compiled code has no bounds checks, so what counts is the members that there are."""
     agent = EnsembleRLSVI(members=3, perturb=perturb, seed=0)

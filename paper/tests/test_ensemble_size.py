@@ -21,7 +21,7 @@ PLAYERS = {
 }
 
 
-@pytest.mark.parametrize("name", PLAYERS)
+@pytest.mark.parametrize("name", [EXACT, TARGETS, pytest.param(WEIGHTS_ALONE, marks=pytest.mark.slow)])
 def test_time_and_regret_are_those_of_a_plain_simulation(name):
     members, make = PLAYERS[name]
     given = {} if members is None else {"members": members}
