@@ -99,12 +99,11 @@ def test_agents_of_other_packages_are_listed_without_importing_them(plugins):
 
 
 def test_agents_of_other_packages_are_compared(plugins):
-    names = "my-agent,stranger,made,one,psrl"
     chain = ("compare", "chain", "-p", "length=4", "--episodes", 5, "--seeds", 2, "--quiet")
-    result = run(*chain, "--agent", names, "--json")
+    result = run(*chain, "--agents", "my-agent,stranger,made", "--agent", "one,psrl", "--json")
     assert result.exit_code == 0, result.stderr
     rows = json.loads(result.stdout[result.stdout.index("{") :])["summary"]
-    assert [row["agent"] for row in rows] == names.split(",")
+    assert [row["agent"] for row in rows] == ["my-agent", "stranger", "made", "one", "psrl"]
     assert {row["agent"]: row["loop"] for row in rows}["stranger"] == "stepped"
     assert rows[0]["regret"] == rows[4]["regret"]  # the agent is PSRL by another name
 

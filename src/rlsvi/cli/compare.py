@@ -46,12 +46,12 @@ def compare(
         ),
     ],
     agents: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--agents",
             "--agent",
-            help="Separated by commas: rlsvi, psrl, ucbvi, .., as `rlsvi list` shows them; or module:name, where "
-            "name is an agent, a class, or a function of env and seed.",
+            help="Separated by commas, or repeated: rlsvi, psrl, ucbvi, .., as `rlsvi list` shows them; or "
+            "module:name, where name is an agent, a class, or a function of env and seed.",
             show_default="rlsvi,lsvi-epsilon; or default, if the problem is not a finite one",
         ),
     ] = None,
@@ -139,11 +139,11 @@ def compare(
         if callable(drawn):
             first.make().close()  # every run makes its own
         solved = first.problem is not None
-        names = [name.strip() for name in (USUAL_AGENTS[solved] if agents is None else agents).split(",")]
+        names = [name.strip() for name in ",".join(agents or [USUAL_AGENTS[solved]]).split(",")]
         usual = FUSED if solved and not all(is_of_others(name) for name in names) else STEPPED
         episodes, seeds = episodes or usual[0], seeds or usual[1]
         if len(set(names)) < len(names):
-            raise ValueError(f"--agents names an agent twice: {agents}")
+            raise ValueError(f"--agents names an agent twice: {', '.join(names)}")
         own = arguments_of(agent_arg, "--agent-arg", "delta=0.1")
         _check_agent_arguments(own, names)
         source = context.get_parameter_source  # agents have their own defaults, which may differ
