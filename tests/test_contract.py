@@ -40,7 +40,7 @@ def test_the_compiled_loop_goes_on_after_loading_and_after_steps_of_gymnasium(na
     case = BY_NAME[name]
     whole, parts = case.make(), case.make()
     case.simulate(whole, 70)
-    # Where there are no episodes, learning begins where an environment stands; and vectors are no states of the loop.
+    # Without episodes, learning begins where an environment stands; vectors are no states of the loop.
     learn = case.simulate if case.endless or case.kind == "vector" else case.learn
     for play, amount in ((case.simulate, 0), (case.simulate, 1), (learn, 9), (case.simulate, 30), (learn, 30)):
         play(parts, amount)
