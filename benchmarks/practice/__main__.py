@@ -22,6 +22,7 @@ import argparse
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -95,11 +96,11 @@ def asked_for(options):
     return sorted(asked, key=lambda one: one[2])
 
 
-def run(left, options):
-    """Measure; how many failed."""
+def run(measured, left, jobs, **options):
+    """Measure, in processes that are made with `options`; how many failed."""
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes that follow
-    failed, pool = 0, ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"))
-    asked = {pool.submit(measure, options.out, *one, options.quick): one for one in left}
+    failed, pool = 0, ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), **options)
+    asked = {pool.submit(measured, *one): one for one in left}
     try:
         for done, future in enumerate(as_completed(asked), 1):
             name = " ".join(str(part) for part in asked[future])
@@ -139,7 +140,7 @@ def main(arguments=None):
     options.out.mkdir(parents=True, exist_ok=True)
     left = [] if options.what == "summary" else asked_for(options)
     try:
-        failed = run(left, options) if left else 0
+        failed = run(partial(measure, options.out, quick=options.quick), left, options.jobs) if left else 0
     except KeyboardInterrupt:
         print(f"interrupted: what is done is in {options.out}, the same command goes on", file=sys.stderr)
         return 130

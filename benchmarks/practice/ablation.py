@@ -11,15 +11,13 @@ standard errors of the paired differences.
 """
 
 import argparse
-import os
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.practice.__main__ import ONE_THREAD, seeds_in
+from benchmarks.practice.__main__ import run, seeds_in
 from benchmarks.practice.chosen import CHOSEN
 from benchmarks.practice.evaluation import score
 from benchmarks.practice.results import TASKS, measure, path_of, read
@@ -79,18 +77,16 @@ def fixed_table(name):
     SparseLearner.count = counted
 
 
-def untuned(self, n, steps, error):
-    """Return waves whose length does not follow the data."""
-    return self.__class__._tune(self, n, steps, None)
-
-
 def no_tuning():
+    """Let the length of waves not follow the data."""
     from rlsvi.bases import Waves
 
-    Waves._tune, Waves.tune = Waves.tune, untuned
+    tune = Waves.tune
+    Waves.tune = lambda self, n, steps, error: tune(self, n, steps, None)
 
 
 def usual_is_nothing():
+    """Let bounds of values not consider one usual reward possible."""
     from rlsvi.agents.practice import learner
 
     with_margin = learner.with_margin
@@ -207,7 +203,6 @@ def main(arguments=None):
     if options.table:
         print("\n".join(compared(options.out, options.tasks)))
         return 0
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     left = [
         (rule, task, seed)
         for seed in options.seeds
@@ -217,17 +212,7 @@ def main(arguments=None):
     ]
     for rule, _, _ in left:
         folder_of(options.out, rule).mkdir(parents=True, exist_ok=True)
-    failed = 0
-    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        asked = {pool.submit(measured, options.out, *one): one for one in left}
-        for done, future in enumerate(as_completed(asked), 1):
-            rule, task, seed = asked[future]
-            try:
-                row = future.result()["rows"][-1]
-                found = f"return {score(row):.4g}, {row['cpu_s']:.0f} s"
-            except Exception as error:
-                failed, found = failed + 1, f"failed: {error!r}"
-            print(f"{done} of {len(left)}  {rule}, {task}, seed {seed}: {found}", flush=True)
+    failed = run(partial(measured, options.out), left, options.jobs, max_tasks_per_child=1)
     return 1 if failed else 0
 
 
