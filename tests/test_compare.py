@@ -238,7 +238,7 @@ def test_the_figure_shows_every_run_the_median_and_its_band():
     last = bands[0][bands[0][:, 0] == 6, 1]
     assert (last.min(), last.max()) == pytest.approx((low[-1], high[-1]))
     assert low[-1] < middle[-1] < high[-1]
-    assert axes.get_title(loc="left") == "made up: median, its 95% band, all of 9 seeds, the worst dotted"
+    assert axes.get_title(loc="left") == "made up: median, 95% band, all of 9 seeds"
     worst = int(np.argmax(curves[:, -1]))
     np.testing.assert_allclose(lines[10], curves[worst])
     assert axes.get_legend_handles_labels()[1] == ["a", f"a, worst seed: {worst}"]

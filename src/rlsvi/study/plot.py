@@ -59,7 +59,7 @@ def draw_curves(
             label = f"{agent}, worst seed: {runs.seeds[worst[agent]]}"
             axes.plot(at, drawn[worst[agent]], color=colour, linestyle=WORST, linewidth=1.0, label=label)
     count_episodes(axes, runs.episodes)
-    shown = f"median, its 95% band, all of {len(runs.seeds)} seeds, the worst dotted" if several else "one seed"
+    shown = f"median, 95% band, all of {len(runs.seeds)} seeds" if several else "one seed"
     axes.set_title(f"{runs.problem}: {shown}", loc="left", fontsize=10, color=INK)
     axes.legend(frameon=False, fontsize=9)
     return axes
