@@ -5,7 +5,6 @@ import re
 import subprocess
 import time
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -26,7 +25,7 @@ def quiet(expected=None):
 @pytest.fixture
 def small(monkeypatch):
     """The tour of the library, of seconds."""
-    for name, value in {"EPISODES": 2, "SEEDS": 3, "STEPS": 6, "entry_points": lambda group: []}.items():
+    for name, value in {"EPISODES": 2, "SEEDS": 3, "STEPS": 6, "offered": lambda group, kind: {}}.items():
         monkeypatch.setattr(tour, name, value)
     for name in ("chain", "recommendation"):
         code = re.sub(r"episodes=\d+, seeds=\d+", "episodes=30, seeds=2", tour.CODE[name])
@@ -126,8 +125,8 @@ def test_the_tour_ends_with_its_page(tmp_path, monkeypatch):
         happened.append(begun)
         return "<p>It was shown.</p>"
 
-    entry = SimpleNamespace(load=lambda: {"mine": Stop("Mine & yours", show, lambda out: 1.0, begin)})
-    monkeypatch.setattr(tour, "entry_points", lambda group: [entry] if group == "rlsvi.demo" else [])
+    stops = {"mine": Stop("Mine & yours", show, lambda out: 1.0, begin)}
+    monkeypatch.setattr(tour, "offered", lambda group, kind: {"a package": stops} if group == "rlsvi.demo" else {})
     plain = {"COLUMNS": "40", "NO_COLOR": "1", "TERM": "dumb"}
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)], env=plain)
     assert result.exit_code == 0, result.output
