@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs=2, default=[0, 5], help="the first, and the one after the last")
     parser.add_argument("--episodes", type=int, nargs="+", default=[20, 50])
     parser.add_argument("--task", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("argument", nargs="*", help="of the agent, such as trace=0.5")
+    parser.add_argument("argument", nargs="*", help="of the agent, such as gamma=0.9")
     asked = parser.parse_args()
     given = {name: ast.literal_eval(value) for name, value in (each.split("=") for each in asked.argument)}
     for name in asked.task:

@@ -108,10 +108,11 @@ def ours(folder, sweeps, clock):
 
             yield pass_of
 
-    passes.all_chunks, log_learner.MEAN_SWEEPS = timed, 1
+    passes.all_chunks = timed
+    log_learner.LogLearner.SWEEPS, log_learner.LogLearner.TOLERANCE = sweeps - 1, 0.0
     env = rlsvi.envs.Spaces(Box(-np.inf, np.inf, (NUMBERS,), np.float32), Discrete(ACTIONS))
     basis = rlsvi.bases.Waves(features=FEATURES - NUMBERS - 1)
-    agent = rlsvi.BoundedRLSVI(basis=basis, gamma=GAMMA, lam=RIDGE, regressions=sweeps - 1, tolerance=0.0, seed=0)
+    agent = rlsvi.BoundedRLSVI(basis=basis, gamma=GAMMA, lam=RIDGE, seed=0)
     agent.fit(folder, env, chunk=CHUNK, progress=False)
     assert agent.planned.sweeps == sweeps - 1
 

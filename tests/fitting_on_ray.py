@@ -11,6 +11,7 @@ from pathlib import Path
 
 import rlsvi
 from contract.environments import Drift
+from rlsvi.agents.practice.learner import BoundedLearner
 from watch import MARK, marked
 
 CHUNK = 40
@@ -31,8 +32,11 @@ class Features:
         return rlsvi.bases.Polynomial(degree=1).rows(x)
 
 
+BoundedLearner.SWEEPS = 10  # in the process that plans
+
+
 def fitted(folder, then="", executor=None):
-    agent = rlsvi.BoundedRLSVI(seed=0, basis=Features(folder, then), regressions=1)
+    agent = rlsvi.BoundedRLSVI(seed=0, basis=Features(folder, then))
     return agent.fit(f"{folder}/log.parquet", Drift(horizon=20), chunk=CHUNK, executor=executor)
 
 
@@ -72,7 +76,7 @@ def without_head(folder):
         kill_head()
 
     threading.Thread(target=watch, daemon=True).start()
-    agent = rlsvi.BoundedRLSVI(seed=0, basis=Features(folder, "wait"), regressions=1)
+    agent = rlsvi.BoundedRLSVI(seed=0, basis=Features(folder, "wait"))
     try:
         agent.fit(f"{folder}/log.parquet", Drift(horizon=20), chunk=CHUNK, executor="ray")
     except ConnectionError as error:

@@ -134,7 +134,8 @@ def test_an_episode_without_end_is_warned_of(monkeypatch):
 
 def test_a_time_limit_is_seen_where_actions_are_held(monkeypatch):
     monkeypatch.setattr("rlsvi.agents.agent.LONG_EPISODE", 50)
-    agent = rlsvi.BoundedRLSVI(seed=0, repeat=4, update_every=25)
+    monkeypatch.setattr(rlsvi.BoundedRLSVI, "update_every", 25)
+    agent = rlsvi.BoundedRLSVI(seed=0, repeat=4)
     with pytest.warns(UserWarning, match=r"50 steps.*TimeLimit"), pytest.raises(RuntimeError, match="enough"):
         agent.learn(Ending(Endless(), 300), episodes=1)
     with warnings.catch_warnings():

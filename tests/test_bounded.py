@@ -51,7 +51,12 @@ class Walk(gymnasium.Env):
 
 
 def agent(**changes):
-    return BoundedRLSVI(**{"seed": 3, "basis": bases.Fourier(order=3), "regressions": 7, **changes})
+    return BoundedRLSVI(**{"seed": 3, "basis": bases.Fourier(order=3), **changes})
+
+
+def settle(monkeypatch, **constants):
+    for name, value in constants.items():
+        monkeypatch.setattr(BoundedLearner, name, value)
 
 
 # ---- the regression ---------------------------------------------------------------------------------------
@@ -80,13 +85,13 @@ def observed_returns(rows, ends, gamma):
     return np.array([of(i) for i in range(len(rows))])
 
 
-def twin(rows, ends, phi, Q, sigma, alike, lam, gamma, trace, mistakes, stream, sweeps, bounds):
+def twin(rows, ends, phi, Q, sigma, lam, gamma, trace, mistakes, stream, sweeps, bounds):
     """The sweeps on raw transitions, in plain NumPy; Q(x) gives the values before. The last weights (A, d).
 
-    The weights of action a are v_a + u, if they are alike: one regression on (v_1, .., v_A, u).
+    The weights of action a are v_a + u, each with half of the prior variance: one regression on (v_1, .., v_A, u).
     """
     d, A = len(phi(rows[0][0])), 2
-    B = A + (alike > 0)
+    B = A + 1
     X = np.zeros((len(rows), B, d))
     for i, (x, a, _, _) in enumerate(rows):
         X[i, a] = phi(x)
@@ -94,7 +99,7 @@ def twin(rows, ends, phi, Q, sigma, alike, lam, gamma, trace, mistakes, stream, 
     X = X.reshape(len(rows), B * d)
     known = not isinstance(sigma, InverseGamma)
     ridge = lam * sigma**2 if known else lam
-    K = np.diag(np.repeat([ridge / (1 - alike)] * A + [ridge / alike if alike else 0.0][: B - A], d))
+    K = np.diag(np.repeat(2 * ridge, B * d))
     P = K + X.T @ X
     variate = 1.0 if known else gamma_variate(stream, sigma.shape + len(rows) / 2)
     z = np.array([normal(stream) for _ in range(B * d)])
@@ -115,17 +120,18 @@ def twin(rows, ends, phi, Q, sigma, alike, lam, gamma, trace, mistakes, stream, 
     return theta
 
 
-@pytest.mark.parametrize("alike", [0.0, 0.3, 0.9])
-def test_it_is_the_regression_of_correlated_actions(alike):
+@pytest.mark.parametrize("alike", [0.3, 0.5, 0.9])
+def test_it_is_the_regression_of_correlated_actions(alike, monkeypatch):
     """Mean, covariance and penalty are those of the weights of all actions at once, with a dense prior."""
     rng, A, d, ridge = np.random.default_rng(3), 4, 3, 0.7
-    phi, prior_mean = rng.normal(size=(9, d)), rng.normal(size=(A, d))
+    monkeypatch.setattr("rlsvi.agents.practice.regression.ALIKE", alike)
+    phi, theta = rng.normal(size=(9, d)), rng.normal(size=(A, d))
     row, action, count = (
         np.arange(9) % 8,
         np.array([0, 1, 2, 0, 1, 2, 0, 1, 2]),
         rng.integers(1, 4, 9).astype(float),
     )
-    regression = FeatureRegression(A, d, alike)
+    regression = FeatureRegression(A, d)
     regression.extend(phi)
     regression.add(row, action, count)
     regression.factor(ridge)
@@ -136,20 +142,20 @@ def test_it_is_the_regression_of_correlated_actions(alike):
     P = prior + X.T @ (count[:, None] * X)
     sums = np.zeros((9, A))
     np.add.at(sums, (row, action), count * b)
-    mean = np.linalg.solve(P, X.T @ (count * b) + prior @ prior_mean.ravel())
-    assert np.allclose(regression.fit(sums, prior_mean).ravel(), mean)
+    assert np.allclose(regression.fit(sums).ravel(), np.linalg.solve(P, X.T @ (count * b)))
     units = np.eye(np.prod(regression.drawn)).reshape(-1, *regression.drawn)
     root = np.stack([regression.shape(z).ravel() for z in units], axis=1)
     assert np.allclose(root @ root.T, np.linalg.inv(P))
-    assert regression.penalty(prior_mean) == pytest.approx(prior_mean.ravel() @ prior @ prior_mean.ravel())
+    assert regression.penalty(theta) == pytest.approx(theta.ravel() @ prior @ theta.ravel())
 
 
 @pytest.mark.parametrize("sigma", [0.5, InverseGamma(2.0, 1.0)])
-@pytest.mark.parametrize(("alike", "trace"), [(0.0, 0.0), (0.5, 0.7), (0.5, 1.0)])
-def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, alike, trace):
+@pytest.mark.parametrize("trace", [0.0, 0.5, 1.0])
+def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, trace, monkeypatch):
     """With every step the transitions differ, ranges grow, and the sample is still that of the batch."""
     env = Transitions(Walk())
-    ours = agent(sigma=sigma, alike=alike, lam=0.3, gamma=0.9, tolerance=0.0, trace=trace, repeat=1)
+    settle(monkeypatch, SWEEPS=7, FEW_SWEEPS=7, TOLERANCE=0.0, trace=trace)
+    ours = agent(sigma=sigma, lam=0.3, gamma=0.9, repeat=1)
     ours.learn(env, episodes=4)
     rows, learner, stream = list(env.rows), ours._learner, ours._streams[POSTERIOR].copy()
     assert ours.rescalings >= 1
@@ -170,7 +176,7 @@ def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, alike, trac
         max(least, min(rewards)) if min(rewards) <= seen.min() else least,
         min(most, max(*rewards, usual)) if max(rewards) >= seen.max() else most,
     )
-    settings = {"sigma": sigma, "alike": alike, "bounds": bounds, "lam": 0.3, "gamma": 0.9, "trace": trace}
+    settings = {"sigma": sigma, "bounds": bounds, "lam": 0.3, "gamma": 0.9, "trace": trace}
     for mistakes in (False, True):
         learner.earned[:] = [[0.0], [1.0 if mistakes else -1.0]]  # the other kind has earned less
 
@@ -197,15 +203,17 @@ def test_rewards_may_come_in_any_unit():
     assert usual_reward(plain._learner.history) * 2.0**20 == pytest.approx(usual_reward(large._learner.history))
 
 
-def test_values_that_diverge_are_noticed_told_and_recovered_from():
+def test_values_that_diverge_are_noticed_told_and_recovered_from(monkeypatch):
     """Waves without smoothness, a weak prior and no bounds: a regression that is no contraction."""
-    wild = {"basis": bases.Fourier(order=12, smoothness=0.0), "lam": 1e-4, "alike": 0.0, "bounds": None}
-    ours = agent(sigma=0.1, gamma=0.999, regressions=60, **wild)
+    settle(monkeypatch, FEW_SWEEPS=60)
+    ours = agent(
+        sigma=0.1, gamma=0.999, basis=bases.Fourier(order=12, smoothness=0.0), lam=1e-4, bounds=None, repeat=1
+    )
     with pytest.warns(DivergenceWarning, match="the values diverged") as told:
         ours.learn(Walk(), episodes=12)
     assert len(told) == ours.recoveries > 0
     assert {each.filename for each in told} == {__file__}
-    largest = ours._learner._largest(0.999, (-np.inf, np.inf))
+    largest = ours._learner._largest((-np.inf, np.inf))
     assert largest == pytest.approx(0.9 * min(1000, ours.steps))
     assert not has_diverged(ours.planned, largest)
     assert np.isfinite(ours._learner.theta).all()
@@ -217,7 +225,6 @@ def test_values_that_diverge_are_noticed_told_and_recovered_from():
     "changes",
     [
         {},
-        {"prior_mean": 20.0},
         {"bounds": (0.0, 1.0)},
         {"bounds": (0.0, 1.0), "sigma": 0.5, "lam": 1.0},
     ],
@@ -265,7 +272,7 @@ def test_values_that_diverge_whatever_the_ridge_are_an_error_and_change_nothing(
 
 
 def test_the_values_behind_targets_lie_within_the_bounds_and_rewards_are_kept():
-    ours = agent(gamma=0.9, bounds=(5.0, 6.0), sigma=1e-3, lam=1e3, alike=0.0).learn(Walk(), episodes=5)
+    ours = agent(gamma=0.9, bounds=(5.0, 6.0), sigma=1e-3, lam=1e3).learn(Walk(), episodes=5)
     assert ours.planned.at_bounds == 1.0
     learner = ours._learner
     V, clipped = values_of(learner.history, learner._values(), (5.0, 6.0))
@@ -275,11 +282,12 @@ def test_the_values_behind_targets_lie_within_the_bounds_and_rewards_are_kept():
     assert np.allclose(targets(learner.history, V, 0.9) - 0.9 * V[steps.next], steps.reward)
 
 
-def test_sweeps_stop_when_converged_and_at_the_cap():
-    ours = agent(gamma=0.5, tolerance=1e-3, regressions=100).learn(Walk(), episodes=5)
-    assert ours.planned.sweeps < 100
-    assert ours.planned.change <= 1e-3
-    assert agent(tolerance=0.0).learn(Walk(), episodes=5).planned.sweeps == 7
+def test_sweeps_stop_when_converged_and_at_the_cap(monkeypatch):
+    ours = agent(gamma=0.5).learn(Walk(), episodes=5)
+    assert ours.planned.sweeps < 20
+    assert ours.planned.change <= 1e-4
+    settle(monkeypatch, SWEEPS=7, FEW_SWEEPS=7, TOLERANCE=0.0)
+    assert agent().learn(Walk(), episodes=5).planned.sweeps == 7
 
 
 # ---- memory -----------------------------------------------------------------------------------------------
@@ -363,7 +371,6 @@ class Gates(Slow):
         ({}, 0.5),
         ({"basis": bases.Waves(features=5)}, 0.8),
         ({"basis": bases.Waves(features=5), "repeat": 4}, 0.5),
-        ({"basis": bases.Waves(features=5), "trace": 0.3}, 0.3),
     ],
 )
 def test_returns_are_followed_for_longer_with_waves_unless_actions_are_held(options, expected):
@@ -468,8 +475,10 @@ def test_waves_follow_the_spread_of_the_data_and_a_length_that_predicts():
     assert 6 / 16 <= learner.lookup.functions.length <= 6
 
 
-def test_long_episodes_are_learned_from_before_they_end():
-    one, many = (agent(update_every=n).learn(Walk(), episodes=2) for n in (None, 4))
+def test_long_episodes_are_learned_from_before_they_end(monkeypatch):
+    one = agent().learn(Walk(), episodes=2)
+    monkeypatch.setattr(BoundedRLSVI, "update_every", 4)
+    many = agent().learn(Walk(), episodes=2)
     assert many.steps == len(many._learner.history.transitions.row)
     assert many._learner.theta is not None
     assert not np.array_equal(one._streams, many._streams)  # it drew anew within an episode
@@ -479,11 +488,12 @@ def test_long_episodes_are_learned_from_before_they_end():
 
 
 @pytest.mark.parametrize("kind", ["vector", "dict", "waves"])
-def test_saving_in_between_changes_nothing(tmp_path, kind):
+def test_saving_in_between_changes_nothing(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(BoundedRLSVI, "update_every", 5)
     waves = {"basis": bases.Waves(features=70), "memory": 40} if kind == "waves" else {}
     kind = "vector" if kind == "waves" else kind
-    whole = BoundedRLSVI(seed=5, update_every=5, **waves).learn(Walk(kind), episodes=6)
-    half = BoundedRLSVI(seed=5, update_every=5, **waves).learn(Walk(kind), episodes=2)
+    whole = BoundedRLSVI(seed=5, **waves).learn(Walk(kind), episodes=6)
+    half = BoundedRLSVI(seed=5, **waves).learn(Walk(kind), episodes=2)
     half.save(tmp_path / "half")
     rest = rlsvi.load(tmp_path / "half").learn(Walk(kind), episodes=4)
     assert rest.rescalings == whole.rescalings

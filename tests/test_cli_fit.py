@@ -77,11 +77,11 @@ def test_an_agent_by_its_name(tmp_path):
 def test_a_log_in_chunks(tmp_path):
     env = gym.make("MountainCar-v0", max_episode_steps=30)
     log = rlsvi.record(env, None, 10, seed=1, path="log.parquet")
-    given = "fit", "log.parquet", "--env", "MountainCar-v0", "--chunk", 64, "--agent-arg", "regressions=2"
+    given = "fit", "log.parquet", "--env", "MountainCar-v0", "--chunk", 64, "--agent-arg", "gamma=0.9"
     for name in ("default", "BoundedRLSVI"):
         done = run(*given, "--agent", name, "--seed", 3)
         assert done.exit_code == 0, done.output
-        agent, same = rlsvi.load("policy.rlsvi"), rlsvi.BoundedRLSVI(regressions=2, seed=3)
+        agent, same = rlsvi.load("policy.rlsvi"), rlsvi.BoundedRLSVI(gamma=0.9, seed=3)
         assert agent.steps == log.height
         same.fit("log.parquet", env, chunk=64)
         x = np.array(log["observation"].to_list(), np.float32)

@@ -197,17 +197,28 @@ def test_a_small_file_that_declares_huge_sizes_is_refused_before_anything_is_all
                 assert peak_of_refusal(case, path) < 16 * 2**20, way
 
 
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [("StationaryRLSVI-table", "regressions"), ("BoundedRLSVI-vector", "regressions")],
-)
-def test_a_file_that_would_compute_for_days_is_refused(name, argument, tmp_path):
-    case, path = BY_NAME[name], tmp_path / "agent.rlsvi"
+def test_a_file_that_would_compute_for_days_is_refused(tmp_path):
+    case, path = BY_NAME["StationaryRLSVI-table"], tmp_path / "agent.rlsvi"
     case.learned(1).save(path)
     header, arrays = read(path)
-    write(path, replaced(header, ("arguments", argument), 10**7), arrays)
-    with pytest.raises(ValueError, match=rf"agent\.rlsvi.*{argument} must be at most"):
+    write(path, replaced(header, ("arguments", "regressions"), 10**7), arrays)
+    with pytest.raises(ValueError, match=r"agent\.rlsvi.*regressions must be at most"):
         case.load(path)
+
+
+def test_arguments_that_there_were_once_are_read_if_they_have_their_defaults(tmp_path):
+    case, path = BY_NAME["BoundedRLSVI-vector"], tmp_path / "agent.rlsvi"
+    agent = case.learned(2)
+    agent.save(path)
+    header, arrays = read(path)
+    former = {"alike": 0.5, "regressions": None, "tolerance": 1e-4, "trace": None, "update_every": 1000}
+    header["arguments"] |= {**former, "prior_mean": None}
+    write(path, header, arrays)
+    assert case.load(path).get_params() == agent.get_params()
+    for name, value in (("trace", 0.9), ("update_every", None), ("prior_mean", 1.0)):
+        write(path, replaced(header, ("arguments", name), value), arrays)
+        with pytest.raises(ValueError, match=rf"agent\.rlsvi was made with {name}={value}.*learn anew"):
+            case.load(path)
 
 
 BASES = {

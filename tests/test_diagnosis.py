@@ -11,6 +11,7 @@ from gymnasium.spaces import Box, Discrete
 import rlsvi
 from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures
 from rlsvi.agents.diagnosis import avoids_costs, lack_of_progress, lack_of_progress_at_random
+from rlsvi.agents.practice.learner import BoundedLearner
 
 
 class Line(gymnasium.Env):
@@ -80,9 +81,11 @@ def test_after_loading_all_returns_of_a_table_are_known(tmp_path):
     assert loaded.diagnose().facts["returns"] == whole.diagnose().facts["returns"]
 
 
-def test_sweeps_are_counted_against_those_that_a_plan_may_take():
-    found = BoundedRLSVI(regressions=3, tolerance=1e-12, seed=0).learn(Line(), episodes=3).diagnose()
-    assert found.facts["plan"].startswith("30 sweeps of at most 30, values still changing by ")
+def test_sweeps_are_counted_against_those_that_a_plan_may_take(monkeypatch):
+    monkeypatch.setattr(BoundedLearner, "SWEEPS", 3)
+    monkeypatch.setattr(BoundedLearner, "TOLERANCE", 1e-12)
+    found = BoundedRLSVI(seed=0).learn(Line(), episodes=3).diagnose()
+    assert found.facts["plan"].startswith("3 sweeps of at most 3, values still changing by ")
 
 
 class Two(Line):

@@ -73,7 +73,7 @@ def _bound(basis):
 
 def _learns(basis):
     """Learn from vectors with a basis of rows."""
-    agent = rlsvi.BoundedRLSVI(basis=basis, seed=0, regressions=2)
+    agent = rlsvi.BoundedRLSVI(basis=basis, seed=0)
     agent.learn(_vectors(), episodes=1)
 
 

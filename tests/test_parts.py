@@ -63,8 +63,8 @@ def data(parts, n=40, d=3, seed=0):
     return rng.normal(size=(n, d)), action, rng.normal(size=n)
 
 
-def regression(parts, phi, action, alike, ridge=0.3):
-    made = PartsRegression(parts, phi.shape[1], alike)
+def regression(parts, phi, action, ridge=0.3):
+    made = PartsRegression(parts, phi.shape[1])
     made.extend(phi)
     half = len(phi) // 2
     for its in (np.arange(half), np.arange(half, len(phi))):
@@ -82,7 +82,7 @@ def sums_of(action, b, P):
 # ---- The regression -----------------------------------------------------------------------------------------
 
 
-def dense(parts, phi, action, b, alike, ridge, mean):
+def dense(parts, phi, action, b, alike, ridge):
     """The slow twin: the posterior of u and all v_p(j), each with a block of weights of its own."""
     (n, d), k, P = phi.shape, len(parts), sum(parts)
     design = np.zeros((n, (1 + P) * d))
@@ -91,9 +91,8 @@ def dense(parts, phi, action, b, alike, ridge, mean):
         for j in action[i]:
             design[i, (1 + j) * d : (2 + j) * d] += phi[i]
     precision = np.concatenate([np.full(d, ridge / alike), np.full(P * d, ridge * k / (1 - alike))])
-    prior = np.concatenate([np.full(d, mean), np.zeros(P * d)])
     covariance = np.linalg.inv(design.T @ design + np.diag(precision))
-    return covariance @ (design.T @ b + precision * prior), covariance
+    return covariance @ design.T @ b, covariance
 
 
 def combined(parts, phi):
@@ -110,12 +109,12 @@ def combined(parts, phi):
 
 @pytest.mark.parametrize("parts", [(2, 2, 2), (3, 2), (1, 4), (5,)])
 @pytest.mark.parametrize("alike", [0.2, 0.5])
-def test_posterior_of_all_combinations_is_that_of_the_twin(parts, alike):
+def test_posterior_of_all_combinations_is_that_of_the_twin(parts, alike, monkeypatch):
+    monkeypatch.setattr("rlsvi.agents.practice.parts.ALIKE", alike)
     phi, action, b = data(parts)
-    mean, ridge, k = 0.7, 0.3, len(parts)
-    made = regression(parts, phi, action, alike, ridge)
-    theta = made.fit(sums_of(action, b, sum(parts)), np.full((sum(parts), 3), mean / k))
-    slow, covariance = dense(parts, phi, action, b, alike, ridge, mean)
+    made = regression(parts, phi, action, ridge=0.3)
+    theta = made.fit(sums_of(action, b, sum(parts)))
+    slow, covariance = dense(parts, phi, action, b, alike, 0.3)
     X = combined(parts, np.array([0.3, -1.0, 2.0]))
     starts = starts_of(parts)
     chosen = [starts + np.array(values) for values in product(*map(range, parts))]
@@ -126,29 +125,28 @@ def test_posterior_of_all_combinations_is_that_of_the_twin(parts, alike):
     assert np.allclose(root @ root.T, X @ covariance @ X.T)
 
 
-@pytest.mark.parametrize("alike", [0.0, 0.5])
-def test_one_part_is_the_regression_of_actions(alike):
+def test_one_part_is_the_regression_of_actions():
     phi, action, b = data((4,))
-    made = regression((4,), phi, action, alike)
-    other = FeatureRegression(4, 3, alike)
+    made = regression((4,), phi, action)
+    other = FeatureRegression(4, 3)
     other.extend(phi)
     other.add(np.arange(40), action[:, 0], np.ones(40))
     other.factor(0.3)
-    sums, mean = sums_of(action, b, 4), np.full((4, 3), 0.2)
-    assert np.allclose(made.fit(sums, mean), other.fit(sums, mean))
+    sums = sums_of(action, b, 4)
+    assert np.allclose(made.fit(sums), other.fit(sums))
     away = np.random.default_rng(1).normal(size=(4, 3))
     assert made.penalty(away) == pytest.approx(other.penalty(away))
     assert np.allclose(made.values(away), other.values(away))
 
 
 def test_penalty_is_that_of_the_most_probable_weights_of_the_twin():
-    parts, alike, ridge = (2, 3), 0.4, 0.3
+    parts, ridge = (2, 3), 0.3
     away = codes_of(parts) @ np.random.default_rng(0).normal(size=(blocks_of(parts), 1))
     phi, action, _ = data(parts, d=1)
-    made = regression(parts, phi, action, alike, ridge)
+    made = regression(parts, phi, action, ridge)
     A = combined(parts, np.ones(1))  # w(a) of all actions, by u and v
     w = np.array([away[starts_of(parts) + np.array(v)].sum() for v in product(*map(range, parts))])
-    scale = np.array([alike, *[(1 - alike) / 2] * 5]) / ridge
+    scale = np.array([0.5, *[0.25] * 5]) / ridge
     least = np.linalg.pinv(A * np.sqrt(scale)) @ w  # of least length
     assert made.penalty(away) == pytest.approx(float(least @ least))
 
@@ -183,8 +181,8 @@ def test_predictions_of_held_out_steps():
     parts = (2, 3)
     phi, action, b = data(parts)
     sample, known = Sample(phi, action, np.arange(40), b), np.arange(40) < 30
-    theta = weights(phi, 5, sample, known, 0.3, 0.5, parts)
-    slow, _ = dense(parts, phi[known], action[known], b[known], 0.5, 0.3, 0.0)
+    theta = weights(phi, 5, sample, known, 0.3, parts)
+    slow, _ = dense(parts, phi[known], action[known], b[known], 0.5, 0.3)
     slow = slow.reshape(6, 3)
     predicted = [x @ (slow[0] + slow[1 + its].sum(axis=0)) for x, its in zip(phi, action, strict=True)]
     assert np.allclose(errors_of(phi, theta, sample), (b - predicted) ** 2)

@@ -116,7 +116,7 @@ def judged(x, b, before=None, length=40):
     def features(rows, scale):
         return rlsvi.bases.Waves(features=100, length=scale).rows((rows + 6) / 12)
 
-    return relevant_numbers(features, 2, sample, np.ones(x.shape[1], bool) if before is None else before, 0.1, 0.5)
+    return relevant_numbers(features, 2, sample, np.ones(x.shape[1], bool) if before is None else before, 0.1)
 
 
 X = np.random.default_rng(0).normal(size=(800, 5))

@@ -16,7 +16,7 @@ from rlsvi import bases
 from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.agents.practice import chunks as log_learner
 from rlsvi.agents.practice.chunks import returns_in
-from rlsvi.agents.practice.learner import returns_to_go
+from rlsvi.agents.practice.learner import BoundedLearner, returns_to_go
 from rlsvi.bases.layout import grown, ranges_of, seen_in
 from rlsvi.core.archive import ArchiveError, opened
 from rlsvi.offline.stream import Stream, _compute, sources
@@ -32,7 +32,12 @@ def log():
 
 
 def agent(**changes):
-    return rlsvi.BoundedRLSVI(**{"seed": 0, "basis": bases.Polynomial(degree=2), "regressions": 1, **changes})
+    return rlsvi.BoundedRLSVI(**{"seed": 0, "basis": bases.Polynomial(degree=2), **changes})
+
+
+@pytest.fixture(autouse=True)
+def _few_sweeps(monkeypatch):
+    monkeypatch.setattr(BoundedLearner, "SWEEPS", 10)
 
 
 def fitted(log, chunk=50, **changes):
@@ -68,9 +73,10 @@ def twin(log, chunk, lookup, bounds, sweeps, gamma=0.99, ridge=0.1, alike=0.5):
 
 @pytest.mark.parametrize("basis", [bases.Polynomial(degree=2), bases.Waves(features=5, length=1.0)])
 @pytest.mark.parametrize("chunk", [1, 7, 10_000])
-def test_the_weights_are_those_of_plain_normal_equations(log, basis, chunk):
+def test_the_weights_are_those_of_plain_normal_equations(log, basis, chunk, monkeypatch):
+    monkeypatch.setattr(BoundedLearner, "TOLERANCE", 0.0)
     log = log.head(60 if chunk > 1 else 20)  # the last episode just stops
-    found = fitted(log, chunk, basis=basis, tolerance=0.0, bounds=(0.5, 1.6), gamma=0.6)
+    found = fitted(log, chunk, basis=basis, bounds=(0.5, 1.6), gamma=0.6)
     assert found.planned.sweeps == 10
     assert 0 < found.planned.at_bounds < 1
     theta, _, misfit = twin(log, chunk, found._learner.lookup, (0.5, 1.6), 10, gamma=0.6)
@@ -81,9 +87,10 @@ def test_the_weights_are_those_of_plain_normal_equations(log, basis, chunk):
     assert found.episodes == log["episode"].n_unique()
 
 
-def test_samples_have_the_covariance_of_the_last_regression(log):
+def test_samples_have_the_covariance_of_the_last_regression(log, monkeypatch):
+    monkeypatch.setattr(BoundedLearner, "TOLERANCE", 0.0)
     known = {"sigma": 0.3, "lam": 0.1 / 0.3**2}  # the ridge is .1
-    found = fitted(log.head(60), 7, basis=bases.Polynomial(degree=1), tolerance=0.0, **known)
+    found = fitted(log.head(60), 7, basis=bases.Polynomial(degree=1), **known)
     _, P, _ = twin(log.head(60), 7, found._learner.lookup, (0.0, 1.0), 1)
     drawn = np.array([found._plan(False, first=True).theta.ravel() for _ in range(4000)])
     expected = 0.09 * np.linalg.inv(P)
@@ -95,10 +102,12 @@ def test_samples_have_the_covariance_of_the_last_regression(log):
     assert np.std(sigmas) > 0
 
 
-def test_one_chunk_gives_what_learning_from_the_log_gives(log):
+def test_one_chunk_gives_what_learning_from_the_log_gives(log, monkeypatch):
     """Where the features are the same: their bounds are given."""
+    monkeypatch.setattr(BoundedLearner, "SWEEPS", 200)
+    monkeypatch.setattr(BoundedLearner, "TOLERANCE", 1e-12)
     basis = bases.of(env(), bases.Polynomial(degree=2), low=[-2, 0], high=[2, 1])
-    given = {"basis": basis, "tolerance": 1e-12, "regressions": 20, "repeat": 1}
+    given = {"basis": basis, "repeat": 1}
     lived, read = agent(**given).fit(log, env()), fitted(log, 10**6, **given)
     assert np.allclose(lived._plan(True).theta, read.planned.theta, atol=1e-6)
     assert np.allclose(lived._learner.regression.sums, read._learner.regression.sums, rtol=1e-12)
@@ -191,16 +200,13 @@ def test_spaces_of_other_kinds():
     assert np.allclose(two.planned.theta[:, [1, 3, 5]], one.planned.theta)
 
 
-def test_values_that_diverge_are_planned_with_a_larger_ridge(log):
-    wild = {
-        "basis": bases.Fourier(order=4, smoothness=0.0),
-        "lam": 1e-2,
-        "alike": 0.0,
-        "bounds": None,
-        "trace": 0.0,
-    }
+def test_values_that_diverge_are_planned_with_a_larger_ridge(log, monkeypatch):
+    monkeypatch.setattr("rlsvi.agents.practice.regression.ALIKE", 0.01)
+    monkeypatch.setattr(BoundedLearner, "SWEEPS", 100)
+    monkeypatch.setattr(BoundedLearner, "trace", 0.0)
+    wild = {"basis": bases.Fourier(order=4, smoothness=0.0), "lam": 1e-2, "bounds": None}
     with pytest.warns(DivergenceWarning, match="the values diverged"):
-        found = fitted(log, 300, sigma=0.1, gamma=1.0, regressions=10, **wild)
+        found = fitted(log, 300, sigma=0.1, gamma=1.0, **wild)
     assert found.recoveries == 1
     assert found._learner.ridge == pytest.approx(1e-3)
     assert np.isfinite(found.planned.theta).all()

@@ -94,6 +94,8 @@ def usual_is_nothing():
 
 
 CHOICE, LEARNER = "agents.table_or_features", "agents.practice.learner"
+REGRESSION, PARTS = "agents.practice.regression", "agents.practice.parts"
+AGENT = "agents.practice.bounded_rlsvi:BoundedRLSVI"
 BOUNDED = f"{LEARNER}:BoundedLearner"
 RULES = {
     AS_IT_IS: lambda: None,
@@ -111,7 +113,7 @@ RULES = {
     ),
     "waves of one length": no_tuning,
     "actions not held": lambda: replaced(LEARNER, "repeat_of", lambda x, following: 1),
-    "actions not alike": lambda: argument("alike", 0.0),
+    "actions hardly alike": lambda: (replaced(REGRESSION, "ALIKE", 0.01), replaced(PARTS, "ALIKE", 0.01)),
     # plans
     "plans of the first kind": lambda: replaced(
         BOUNDED, "_follows_mistakes", lambda self, sampled: self.lookup.centred
@@ -128,9 +130,11 @@ RULES = {
     "bounds without a margin": lambda: replaced(LEARNER, "MARGIN", 0.0),
     "bounds with half the span as margin": lambda: replaced(LEARNER, "MARGIN", 0.5),
     "no usual reward in bounds": usual_is_nothing,
-    "no lambda-returns": lambda: argument("trace", 0.0),
-    "one lambda for all features": lambda: argument("trace", 0.5),
-    "no plans within an episode": lambda: argument("update_every", None),
+    "no lambda-returns": lambda: replaced(BOUNDED, "trace", 0.0),
+    "one lambda for all features": lambda: replaced(BOUNDED, "trace", 0.5),
+    "no plans within an episode": lambda: replaced(
+        "agents.practice.bounded_rlsvi:BoundedRLSVI", "update_every", None
+    ),
     "plans by growth from the beginning": lambda: replaced(LEARNER, "STEPS_PLANNED_ALWAYS", 0),
     "no recoveries": lambda: replaced(
         LEARNER, "has_diverged", lambda outcome, largest: not np.isfinite(outcome.Q).all()

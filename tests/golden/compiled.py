@@ -107,6 +107,14 @@ HALVING = rlsvi.Exponential(0.5, 0.9)
 
 RLSVI, LSVI, Incremental = rlsvi.RLSVI, rlsvi.LSVI, rlsvi.IncrementalRLSVI
 Stationary, Bounded, Continual = rlsvi.StationaryRLSVI, rlsvi.BoundedRLSVI, rlsvi.ContinualRLSVI
+
+
+class Often(Bounded):
+    """Plans within an episode."""
+
+    update_every = 7
+
+
 FINITE = {
     "rlsvi": partial(RLSVI),
     "rlsvi-prior": partial(RLSVI, lam=3.0, sigma=0.4, prior_mean=0.5, reward_offset=-0.25),
@@ -178,12 +186,10 @@ COMPILED |= {
     "gradient-any": learned(partial(GRADIENT, horizon=9, basis=ANY), MEASURED, episodes=8),
     "bounded-cart": learned(partial(Bounded, basis=bases.Fourier(features=30)), CART, episodes=4),
     "bounded-often": learned(
-        partial(Bounded, basis=bases.Fourier(order=1), update_every=7, sigma=0.5, lam=1.0), MEASURED, episodes=6
+        partial(Often, basis=bases.Fourier(order=1), sigma=0.5, lam=1.0), MEASURED, episodes=6
     ),
     "bounded-radial": learned(partial(Bounded, gamma=0.9, basis=bases.Radial(20)), MEASURED, steps=40),
-    "bounded-any": learned(
-        partial(Bounded, gamma=0.9, basis=ANY, alike=0.0, bounds=None, lam=3.0), MEASURED, episodes=6
-    ),
+    "bounded-any": learned(partial(Bounded, gamma=0.9, basis=ANY, bounds=None, lam=3.0), MEASURED, episodes=6),
 }
 
 del COMPILED["rlsvi-by-evidence-fused-features"]  # of several peaks, rounding decides which is found

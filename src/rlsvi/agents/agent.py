@@ -103,6 +103,7 @@ class Agent:
     _takes_parts: bool = False  # whether it can learn values of the parts of actions, where these are many
     update_every: int | None = None  # number of steps after which to learn and plan within an episode
     _remedy: str = "try another agent, such as rlsvi.agent_for(env)"  # if there is no progress
+    _former: ClassVar[dict[str, Any]] = {}  # arguments that files of earlier versions have, with their defaults
     _constraints: ClassVar[Constraints] = {  # of each argument; those of a subclass are added
         "reward_offset": number,
         "horizon": optional(partial(whole, least=1)),

@@ -129,6 +129,12 @@ def _agent(file: Archive, basis: Any) -> Any:
             f"holds {header.get('agent')!r:.100}, which is no agent known here: import the module that defines it "
             "first, on the command line with --import MODULE"
         )
+    for name, usual in kind._former.items():
+        if (former := header["arguments"].pop(name, usual)) != usual:
+            raise ArchiveError(
+                f"was made with {name}={former!r:.100}, which is always {usual!r} by now: load it with rlsvi "
+                f"{header.get('rlsvi')!s:.20}, with which it was saved, or learn anew without {name}="
+            )
     lacks = sorted({*signature(kind).parameters} ^ {*header["arguments"]})
     if lacks:
         raise ArchiveError(f"is not a saved {kind.__name__} of this version: its {', '.join(lacks)} differ")

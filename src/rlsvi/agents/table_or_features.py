@@ -64,7 +64,7 @@ CHANGES = 7  # after which the choice is final
 FINAL_STEPS, FINAL_NUMBERS = 10_000, 2**24  # steps, and numbers of observations, beyond which the choice is final
 TABLE_REMEDY = "try another gamma=, or rlsvi.DiscountedPSRL with another optimism="
 FEATURES_REMEDY = (
-    "try a larger gamma=, or rlsvi.BoundedRLSVI with repeat=1 or 4, a larger trace=, or another basis=, such as "
+    "try a larger gamma=, or rlsvi.BoundedRLSVI with repeat=1 or 4, or another basis=, such as "
     "bases.Waves(features=1000)"
 )
 END = -1
@@ -335,13 +335,13 @@ class ChoosingLearner:
         episode = np.searchsorted(ends, chosen, side="right")
         x, action, held, b = np.array([record.x[i] for i in row[chosen]]), action[chosen], held[chosen], b[chosen]
         features: Any = self.agent.inner(False, self.task)
-        lookup, ridge, alike = features._lookup(self.task), features._planning.noise[0], features._planning.alike
+        lookup, ridge = features._lookup(self.task), features._planning.ridge
         sample = Sample(x, action, episode, b)
         past = sample.of(~held)
         lookup.follow(past.x)
-        lookup = lookup.tune(lookup.seen(past.x), past, len(past.b), ridge, alike)
+        lookup = lookup.tune(lookup.seen(past.x), past, len(past.b), ridge)
         phi = lookup.features(x)
-        theta = weights(phi, self.task.actions, sample, ~held, ridge, alike)
+        theta = weights(phi, self.task.actions, sample, ~held, ridge)
         return rms(table[chosen], b, held), rms(np.einsum("nd,nd->n", phi, theta[action]), b, held)
 
     def _replay(self, record: "Record", table: bool) -> Any:

@@ -32,7 +32,6 @@ from rlsvi.agents.diagnosis import (
 )
 from rlsvi.agents.practice.chunks import LogLearner
 from rlsvi.agents.practice.learner import (
-    FEW_SWEEPS,
     RECOVERIES,
     REPEAT,
     RESCALINGS,
@@ -46,7 +45,7 @@ from rlsvi.agents.practice.parts import FEWEST_WAVES, usual_features
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.observed import is_table, picture_in, usual
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import Constraints, finite, in_unit_interval, number, optional, shaped, shown, whole
+from rlsvi.core.checks import Constraints, finite, in_unit_interval, optional, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.random import Seed
 from rlsvi.core.regression import InverseGamma, Noise, noise_of
@@ -59,12 +58,12 @@ Bounds = Literal["attainable"] | tuple[float, float] | None
 UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
 RIDGE = 0.1
 REMEDY = (
-    "try repeat=1 or 4, larger gamma= or trace=, or another basis=, such as bases.Waves(features=1000) or "
-    "features of your own"
+    "try repeat=1 or 4, a larger gamma=, or another basis=, such as bases.Waves(features=1000) or features of "
+    "your own"
 )
 PARTS_REMEDY = (
-    "try another gamma= or a larger trace=, or another basis=, such as bases.Waves(features=50); effects of parts "
-    "that depend on each other need combinations, as rlsvi.envs.Discretized(env, choices=[..]) lists them"
+    "try another gamma=, or another basis=, such as bases.Waves(features=50); effects of parts that depend "
+    "on each other need combinations, as rlsvi.envs.Discretized(env, choices=[..]) lists them"
 )
 TABLE = (
     "BoundedRLSVI learns with features, and observations that are counted are learned by a table: use "
@@ -107,7 +106,8 @@ class BoundedRLSVI(PracticeAgent):
     Parameters
     ----------
     lam
-        The ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). If None, 0.1.
+        The ridge if sigma is unknown; otherwise the precision of the prior N(0, I / lam) of the weights. If
+        None, 0.1.
     sigma
         Standard deviation of the noise of a target, or InverseGamma(shape, scale), a prior over its square. If
         None, InverseGamma(1, u^2), where u is the usual size of a reward.
@@ -121,37 +121,17 @@ class BoundedRLSVI(PracticeAgent):
         and number follow the data. Numbers that do not help to predict are then left out and do not count;
         `relevant` tells which are not. A basis that is given is used as it is, for all numbers. With parts, all
         numbers count, and waves are as few as plans need to be quick.
-    alike
-        Prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in a
-        state carries over to the others. With parts, that of actions that have none in
-        common.
     bounds
         The interval that the values behind targets are clipped to. "attainable": the returns observed from any
         step on, a tenth of their span more, and at least one usual reward more. Or two numbers, or None. Without
         bounds, as in the paper, values of features can diverge. Values that do raise DivergenceWarning and are
         planned again with ten times the ridge (`recoveries` counts this).
-    regressions
-        Maximum number of sweeps of value iteration per episode, all with the same noise; ten times as many for the
-        posterior mean. If None, 20, or 200 if they begin at the upper bound, and 200 for the mean.
-    tolerance
-        Sweeps end when Q changes by less than this fraction of its size.
-    trace
-        lambda of the returns that targets are made of, in [0, 1]. 0: the next value; 1: the rewards observed to
-        the end of the episode, or with few numbers (neither waves nor a picture), for as long as they are worth
-        more than the next value in some plans, whose sweeps go on from the last plan, and always in others, whose
-        sweeps begin at the upper bound: most plans are of the kind that has earned more lately. If None, 0.5, or
-        0.8 with waves if actions are not held for several steps, since lambda is per decision, or 0.25 with parts
-        of actions.
     memory
         The number of most recent steps to keep; up to a quarter more before older ones are dropped. If None, all.
     repeat
         For how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
         steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (learner.py),
         otherwise 1. `held` tells. With parts it is always 1.
-    update_every
-        Number of steps after which to learn and plan within an episode. If None, only at its end.
-    prior_mean
-        Prior mean of the weights. If None, 0.
     seed
         Determines all randomness, including the environment's.
 
@@ -167,17 +147,12 @@ class BoundedRLSVI(PracticeAgent):
     sigma: Noise | None = None
     gamma: float = 0.99
     basis: Basis | RowBasis | None = None
-    alike: float = 0.5
     bounds: Bounds = "attainable"
-    regressions: int | None = None
-    tolerance: float = 1e-4
-    trace: float | None = None
     memory: int | None = None
     repeat: int | None = None
-    update_every: int | None = 1000
-    prior_mean: float | None = None
     seed: Seed = None
 
+    update_every = 1000
     _broken = staticmethod(diverged)
     needs_horizon = False
     _takes_parts = True
@@ -186,30 +161,23 @@ class BoundedRLSVI(PracticeAgent):
     _constraints: ClassVar[Constraints] = {
         "gamma": partial(in_unit_interval, closed=True),
         "basis": optional(partial(check_basis, methods=("rows", "bind"))),
-        "alike": in_unit_interval,
         "bounds": _checked_bounds,
-        "regressions": optional(partial(whole, least=1, most=10**5)),
-        "tolerance": in_unit_interval,
-        "trace": optional(partial(in_unit_interval, closed=True)),
         "memory": optional(partial(whole, least=1, most=2**62)),
         "repeat": optional(partial(whole, least=1, most=2**16)),
-        "update_every": optional(partial(whole, least=1)),
-        "prior_mean": optional(number),
+    }
+    _former: ClassVar[dict[str, Any]] = {
+        **dict.fromkeys(("regressions", "trace", "prior_mean")),
+        **{"alike": 0.5, "tolerance": 1e-4, "update_every": 1000},
     }
 
     def _check(self) -> None:
-        noise = noise_of(RIDGE if self.lam is None else self.lam, UNKNOWN if self.sigma is None else self.sigma)
         self._planning = Planning(
-            noise=(*noise, float(self.gamma)),
-            bounds=_checked_bounds("bounds", self.bounds),
-            most=self.regressions,
-            tolerance=float(self.tolerance),
-            mean=0.0 if self.prior_mean is None else float(self.prior_mean),
-            alike=float(self.alike),
+            *noise_of(RIDGE if self.lam is None else self.lam, UNKNOWN if self.sigma is None else self.sigma),
             in_usual_rewards=self.sigma is None,
-            trace=None if self.trace is None else float(self.trace),
-            repeat=self.repeat,
+            gamma=float(self.gamma),
+            bounds=_checked_bounds("bounds", self.bounds),
             memory=self.memory,
+            repeat=self.repeat,
         )
 
     @property
@@ -291,8 +259,8 @@ class BoundedRLSVI(PracticeAgent):
             The number of rows to read at a time, such as 65_536. If None, and there is no executor,
             all of the log is held in memory. In chunks, only sums are kept: memory does not grow with
             the log. Its rows must then be in the order of episodes and steps, files of a folder in
-            any order. One plan is made from all of the log, the posterior mean, by at most 10
-            `regressions` sweeps, each of which reads the log once. Lambda-returns end where a chunk
+            any order. One plan is made from all of the log, the posterior mean, by at most 200
+            sweeps, each of which reads the log once. Lambda-returns end where a chunk
             ends. Afterwards the agent can act and be saved, but not learn more.
         executor
             None for this process; "ray" for a Ray cluster on this machine, which is started and
@@ -351,8 +319,7 @@ class BoundedRLSVI(PracticeAgent):
 
     def _what_to_try(self) -> str:
         if self._learner is not None and self._learner.unsettled >= UNSETTLED:
-            more = 5 * (self.regressions or FEW_SWEEPS)
-            return f"try more sweeps, rlsvi.BoundedRLSVI(regressions={more}), a smaller gamma=, or a larger lam="
+            return "try a smaller gamma=, or rlsvi.BoundedRLSVI with a larger lam= or another basis="
         if self._task is not None and self._task.parts:
             return PARTS_REMEDY
         if avoids_costs(self._returns()):
@@ -400,10 +367,10 @@ class BoundedRLSVI(PracticeAgent):
         if isinstance(self._learner, LogLearner):
             return told
         lookup, regression = self._learner.lookup, self._learner.regression
-        plan, most = self._plan(mean=True), self._learner.most_sweeps(sampled=False)
+        plan, learner = self._plan(mean=True), self._learner
         still = f"still changing by {plan.change:.1g} of their size"
-        ended = "converged" if plan.change <= self.tolerance else still
-        told["plan"] = f"{plan.sweeps} sweeps of at most {most}, values {ended}"
+        ended = "converged" if plan.change <= learner.TOLERANCE else still
+        told["plan"] = f"{plan.sweeps} sweeps of at most {learner.SWEEPS}, values {ended}"
         if (unsettled := self._learner.unsettled) > 1:
             told["plan"] += f"; in learning, the last {unsettled} plans ended far from it"
         told["bounds"] = f"{100 * self._learner.above(plan):.0f}% of values lie above their upper bound"

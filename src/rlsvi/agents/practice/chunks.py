@@ -50,7 +50,7 @@ from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import fill_normal
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.regression import FactorError, Model
+from rlsvi.core.regression import FactorError
 from rlsvi.envs.task import Task
 from rlsvi.offline.log import discounted_sums
 from rlsvi.offline.stream import Chunk, Each, Stream
@@ -186,7 +186,6 @@ class Products(NamedTuple):
 class Targets(NamedTuple):
     """What targets are made with."""
 
-    begin: float  # the value of everything before the first sweep
     bounds: tuple[float, float]
     gamma: float
     trace: float
@@ -199,7 +198,7 @@ def products_of(
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
         history, regression = features_of(chunk, lookup)
         Q, old = (
-            np.full(chunk.legal.shape, made.begin) if weights is None else regression.values(weights)
+            np.zeros(chunk.legal.shape) if weights is None else regression.values(weights)
             for weights in (theta, before)
         )
         V, clipped = values_of(history, Q, made.bounds)
@@ -215,7 +214,7 @@ def sweep_log(
     each: "Each",
     lookup: Lookup,
     regression: FeatureRegression,
-    model: Model,
+    model: Planning,
     made: Targets,
     most: int,
     tolerance: float,
@@ -233,10 +232,10 @@ def sweep_log(
         change = sums.change / max(1e-300, abs(sums.least), abs(sums.greatest))
         if theta is not None and (done >= most or not tolerance < change <= 1e300):
             break
-        before, theta, done = theta, regression.solve(sums.y, model.mean), done + 1
+        before, theta, done = theta, regression.solve(sums.y), done + 1
         within = float(np.einsum("ai,aij,aj->", theta, regression.sums, theta))
         misfit = max(0.0, sums.squares - 2 * float((theta * sums.y).sum()) + within)
-        rate = model.scale + 0.5 * (misfit + regression.penalty(theta - model.mean))
+        rate = model.scale + 0.5 * (misfit + regression.penalty(theta))
     span, at_bounds = (sums.least, sums.greatest), sums.clipped / sums.rows
     return SweptValues(theta, np.zeros((0, len(theta))), done, change, model.sigma, at_bounds, span), rate
 
@@ -271,7 +270,7 @@ class LogLearner(BoundedLearner):
 
     def fit(self, stream: Stream, each: Each, progress: bool | None = None) -> None:
         """Learn from all of a log."""
-        most, planning = self.most_sweeps(sampled=False), self.planning
+        planning, most = self.planning, self.SWEEPS
         with one_thread(), bar((most + 3) * len(stream), "chunks", progress) as advance:
 
             def watched(*work: Any) -> Any:
@@ -279,28 +278,26 @@ class LogLearner(BoundedLearner):
                     yield part
                     advance(1)
 
-            gamma, chosen = planning.noise[-1], judges(stream.rows)
+            gamma, chosen = planning.gamma, judges(stream.rows)
             summary: Summary = reduce(Summary.join, watched(summary_of, len(self.lookup.ranges.low), chosen))
             least, greatest, returns = returns_in(stream, gamma, chosen)
             self._scale(summary, returns)
             sums = reduce(np.add, watched(gram_of, self.lookup))
-            self.regression = regression = FeatureRegression(len(sums), sums.shape[1], planning.alike)
+            self.regression = regression = FeatureRegression(len(sums), sums.shape[1])
             regression.sums = sums
             bounds = planning.bounds or UNBOUNDED
             if bounds == "attainable":
                 bounds = with_margin((least, greatest), summary.rewards, summary.usual_reward, gamma)
-            made = Targets(self.begin, bounds, gamma, self.trace)
+            made = Targets(bounds, gamma, self.trace)
 
-            def sweeps(model: Model, first: bool) -> SweptValues:
+            def sweeps(model: Planning, first: bool) -> SweptValues:
                 self.ridge = model.ridge
-                outcome, self.rate = sweep_log(
-                    watched, self.lookup, regression, model, made, most, planning.tolerance
-                )
+                outcome, self.rate = sweep_log(watched, self.lookup, regression, model, made, most, self.TOLERANCE)
                 return outcome
 
-            known, largest = (gamma, self.begin, *bounds), max(abs(reward) for reward in summary.rewards)
-            model = self._model_of(sums.shape[1], summary.usual_reward)
-            outcome = sweep_safely(sweeps, model, largest_value(largest, stream.rows, *known))
+            largest = max(abs(reward) for reward in summary.rewards)
+            model = self._model(summary.usual_reward)
+            outcome = sweep_safely(sweeps, model, largest_value(largest, stream.rows, gamma, *bounds))
         self.shape = model.shape + 0.5 * stream.rows if model.shape else 0.0
         sigma = math.sqrt(self.rate / self.shape) if self.shape else model.sigma
         self.planned, self.theta = outcome._replace(sigma=sigma), outcome.theta
@@ -310,13 +307,13 @@ class LogLearner(BoundedLearner):
 
     def _scale(self, summary: Summary, returns: Floats) -> None:
         """Choose the features for all rows, so that they predict the returns of some steps best."""
-        lookup, planning = self.lookup, self.planning
+        lookup = self.lookup
         if not lookup.centred:
             for x in (summary.least, summary.most):
                 lookup.warn_outside(x)
         lookup.follow(np.stack([summary.least, summary.most]))
         sample = Sample(summary.x, summary.action, summary.episode, returns)
-        self.lookup = lookup.tune(summary.seen, sample, int(summary.rows), planning.noise[0], planning.alike)
+        self.lookup = lookup.tune(summary.seen, sample, int(summary.rows), self.planning.ridge)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SweptValues:
         """Return the posterior mean, or a sample of the last regression."""
@@ -360,7 +357,7 @@ class LogLearner(BoundedLearner):
         learner = cls(task, lookup, layout.size, planning)
         learner._read_features(file, dim, np.zeros((1, layout.size)))
         check_size(task, dim)
-        learner.regression = regression = FeatureRegression(A, dim, planning.alike)
+        learner.regression = regression = FeatureRegression(A, dim)
         regression.sums, learner.theta = file.take("log.sums", (A, dim, dim)), file.take("theta", (A, dim))
         learner.ridge, learner.shape, learner.rate, sweeps, *rest = file.take("log.plan", (9,)).tolist()
         if learner.ridge <= 0 or (learner.shape != 0 and not (learner.shape > 0 and learner.rate > 0)):

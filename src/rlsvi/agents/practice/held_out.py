@@ -41,12 +41,10 @@ def judges(steps: int) -> Longs:
     return np.unique(np.linspace(0, steps - 1, min(steps, SAMPLE)).astype(np.int64))
 
 
-def held_out_error(
-    phi: Floats, actions: int, sample: Sample, ridge: float, alike: float, parts: tuple[int, ...] = ()
-) -> float:
+def held_out_error(phi: Floats, actions: int, sample: Sample, ridge: float, parts: tuple[int, ...] = ()) -> float:
     """Return the squared error of predictions of every other episode from the rest, with features phi (n, d)."""
     odd, sample = sample.episode % 2 == 1, centred(sample)
-    return float(errors_of(phi, weights(phi, actions, sample, ~odd, ridge, alike, parts), sample)[odd].sum())
+    return float(errors_of(phi, weights(phi, actions, sample, ~odd, ridge, parts), sample)[odd].sum())
 
 
 def centred(sample: Sample) -> Sample:
@@ -60,18 +58,17 @@ def weights(
     sample: Sample,
     known: Bools,
     ridge: float,
-    alike: float,
     parts: tuple[int, ...] = (),
 ) -> Floats:
     """Return the weights (A, d) of a regression on the steps that are `known`."""
     action, b, row = sample.action, sample.b, np.arange(len(sample.b))
-    regression = regression_of(actions, phi.shape[1], alike, parts)
+    regression = regression_of(actions, phi.shape[1], parts)
     regression.extend(phi)
     regression.add(row[known], action[known], np.ones(np.count_nonzero(known)))
     regression.factor(ridge)
     sums = np.zeros((len(row), actions))
     np.put_along_axis(sums, action.reshape(len(row), -1), np.where(known, b, 0.0)[:, None], axis=1)
-    return regression.fit(sums, np.zeros((actions, phi.shape[1])))
+    return regression.fit(sums)
 
 
 def errors_of(phi: Floats, theta: Floats, sample: Sample) -> Floats:

@@ -29,7 +29,7 @@ from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.machine import blocks, one_thread
 from rlsvi.core.random import fill_normal
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.regression import FactorError, Model
+from rlsvi.core.regression import FactorError
 from rlsvi.envs.task import Task, checked_reward, reset_env, step_env
 from rlsvi.offline.log import discounted_sums
 from rlsvi.offline.replay import Replay
@@ -39,7 +39,7 @@ from rlsvi.offline.replay import Replay
 #     V(s) = max_a Q(s, a), clipped to the bounds; 0 at the end
 #     b_i = r_i + gamma V(s_i')                                      at the last step of an episode; otherwise
 #     b_i = r_i + gamma ((1 - trace) V(s_i') + trace max(b_i+1, V(s_i')))          a lambda-return
-#     m = P^-1 (A'b + ridge mean)
+#     m = P^-1 A'b
 #     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
 #
 # The bounds keep the iteration bounded: a regression on features is not a contraction, and can diverge without
@@ -132,9 +132,6 @@ def targets(
 ) -> Floats:
     """Return the target of every transition, given V of the rows and of the end."""
     steps = history.transitions
-    if trace == 0:
-        raw: Floats = steps.reward + gamma * V[steps.next]
-        return raw
     out = np.empty(len(steps.reward))
     trace_back(steps.reward, V[steps.next], history.last, gamma, trace, mistakes, out)
     return out
@@ -152,10 +149,24 @@ def trace_back(
         following = out[i] = reward[i] + gamma * ((1.0 - trace) * V[i] + trace * following)
 
 
+class Planning(NamedTuple):
+    """The prior of the weights, and what value iteration depends on."""
+
+    ridge: float
+    sigma: float  # if the noise is known
+    shape: float  # if the noise is unknown; 0 if it is known
+    scale: float
+    in_usual_rewards: bool  # whether `scale` is in units of the squared usual reward
+    gamma: float
+    bounds: Any  # of the values behind targets: "attainable", two numbers, or None
+    memory: int | None  # most steps to keep
+    repeat: int | None  # how long actions are held; None: by rule
+
+
 def sweep(
     history: EpisodeHistory,
     regression: FeatureRegression,
-    model: Model,
+    model: Planning,
     Q: Floats,
     stream: Words | None,
     bounds: tuple[float, float],
@@ -168,7 +179,7 @@ def sweep(
     steps = history.transitions
     cell = steps.row[:, None] * Q.shape[1] + steps.action.reshape(len(steps.row), -1)  # one, or one of each part
     regression.factor(model.ridge)
-    shift, variate = np.zeros_like(model.mean), 1.0
+    shift, variate = np.zeros((Q.shape[1], regression.dim)), 1.0
     if stream is not None:
         if model.shape > 0:
             variate = gamma_variate(stream, model.shape + 0.5 * len(steps.reward))
@@ -182,11 +193,11 @@ def sweep(
         b = targets(history, V, model.gamma, trace, mistakes)
         each = np.repeat(b, cell.shape[1])
         sums: Floats = np.bincount(cell.ravel(), each, minlength=Q.size).astype(np.float64).reshape(Q.shape)
-        theta = regression.fit(sums, model.mean)
+        theta = regression.fit(sums)
         fitted = regression.values(theta)
         if stream is not None and model.shape > 0:
             away = b - fitted.ravel()[cell].sum(axis=1)
-            misfit = (away**2).sum() + regression.penalty(theta - model.mean)
+            misfit = (away**2).sum() + regression.penalty(theta)
             sigma = math.sqrt((model.scale + 0.5 * misfit) / variate)
         new = fitted if stream is None else fitted + sigma * drift
         change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
@@ -331,11 +342,11 @@ class Lookup:
         """Return what scaling depends on, of all rows x."""
         return seen_in(x[:, : len(self.ranges.low)])
 
-    def tune(self, seen: Seen, sample: Sample, steps: int, ridge: float, alike: float) -> Self:
+    def tune(self, seen: Seen, sample: Sample, steps: int, ridge: float) -> Self:
         """Return a lookup for the relevant numbers, scaled by all data, whose features predict best."""
         tuned, given = copy(self), self.basis.basis
         if self.suited is not None:
-            tuned.relevant = self._relevant(seen, sample, ridge, alike)
+            tuned.relevant = self._relevant(seen, sample, ridge)
             given = tuned.functions = self.suited(int(tuned.relevant.sum()))
         if not tuned.centred:
             if self.centred:  # ranges are then those observed, and no longer so many standard deviations
@@ -347,13 +358,13 @@ class Lookup:
         def error(functions: Any) -> float:
             other = copy(tuned)
             other.functions = functions
-            return held_out_error(other.features(sample.x), self.actions, sample, ridge, alike, self.task.parts)
+            return held_out_error(other.features(sample.x), self.actions, sample, ridge, self.task.parts)
 
         n = int(tuned.relevant.sum())
         tuned.functions = given.tune(n, steps, error if sample.episode.any() else None)
         return tuned
 
-    def _relevant(self, seen: Seen, sample: Sample, ridge: float, alike: float) -> Bools:
+    def _relevant(self, seen: Seen, sample: Sample, ridge: float) -> Bools:
         """Return which numbers are relevant, judged by waves, which suit any number of them."""
         judge = copy(self)
         judge.ranges, judge.relevant = Waves().spread(self.ranges, seen), np.ones_like(self.relevant)
@@ -362,7 +373,7 @@ class Lookup:
             judge.functions = Waves(features=JUDGING, length=length)
             return judge.features(x)
 
-        return relevant_numbers(features, self.actions, sample, self.relevant, ridge, alike)
+        return relevant_numbers(features, self.actions, sample, self.relevant, ridge)
 
     def arrays(self) -> dict[str, Any] | None:
         """Return the arrays that define the features in an exported policy, or None if there are none."""
@@ -540,10 +551,8 @@ def repeat_of(x: Floats, following: Floats) -> int:
 
 DIVERGED_TIMES = 10  # multiple of the largest plausible value beyond which values have diverged
 ATTEMPTS = 6  # ridges to try, each ten times the one before, when values diverge
-FEW_SWEEPS, MEAN_SWEEPS = 20, 10  # of a sample that goes on from the last plan; times as many for the mean
 STEPS_PLANNED_ALWAYS = 5000  # steps up to which every episode has a plan of its own
 PLAN_AGAIN_GROWTH = 0.05  # growth of the data after which to plan again then
-SWEEPS = 200  # of a sample, if they begin at the upper bound: with costs it is far away
 PARTS_TRACE = 0.25  # lambda where many parts of actions are tried at once: their later effects are noise
 RECENT = 4  # returns of either kind of lambda-return that are compared
 PLAYED_SHARE = 0.9  # of the steps of an episode have the action that a plan would take, if it has played
@@ -554,21 +563,6 @@ UNBOUNDED = -np.inf, np.inf
 log = logging.getLogger("rlsvi")
 
 
-class Planning(NamedTuple):
-    """The prior of the weights, and the settings of value iteration."""
-
-    noise: tuple[float, float, float, float, float]  # ridge, sigma, shape, scale, gamma
-    bounds: Any  # of the targets: "attainable", two numbers, or None
-    most: int | None  # maximum number of sweeps of a sample; None: 20, or 200 if they begin at the upper bound
-    tolerance: float
-    mean: float
-    alike: float
-    in_usual_rewards: bool  # whether the noise scale is in units of the squared usual reward
-    trace: float | None  # lambda of the returns; None: as for `BoundedLearner.trace`
-    memory: int | None  # most steps to keep
-    repeat: int | None  # how long actions are held; None: by rule
-
-
 def nothing_earned() -> Floats:
     """Return the recent returns of plans of either kind of lambda-return, the newest last: none yet."""
     return np.full((2, RECENT), np.nan)
@@ -577,14 +571,17 @@ def nothing_earned() -> Floats:
 class BoundedLearner:
     """One regression over the complete history. Learning returns a new learner and leaves this one unchanged."""
 
+    SWEEPS = 200  # at most, of the posterior mean, and of samples from the upper bound, which may be far away
+    FEW_SWEEPS = 20  # at most, of a sample that goes on from the last plan
+    TOLERANCE = 1e-4  # change of Q, as a fraction of its size, below which sweeps end
+
     def __init__(self, task: Task, lookup: Lookup, width: int, planning: Planning) -> None:
         if task.parts:
             planning = planning._replace(repeat=1)
         self.task, self.lookup, self.planning = task, lookup, planning
-        self.begin = planning.mean / max(1, len(task.parts))
         self.history = EpisodeHistory(width, lookup.actions, task.parts)
         self.regression: FeatureRegression | None = None
-        self.theta: Floats | None = None  # (A, d); None: the prior mean
+        self.theta: Floats | None = None  # (A, d); None: 0
         self.warm: Floats | None = None  # weights where sweeps go on: theta, unless it began at the upper bound
         self.start: Floats | None = None  # (N, A) values where sweeps start, if weights are for other features
         self.planned: SweptValues | None = None  # the last plan
@@ -598,8 +595,6 @@ class BoundedLearner:
     @property
     def trace(self) -> float:
         """Lambda of the returns; docs/practice-evidence.md has the measurements that it was chosen by."""
-        if self.planning.trace is not None:
-            return self.planning.trace
         if self.task.parts:
             return PARTS_TRACE
         return self.lookup.traits.trace if self.counters[REPEAT] == 1 else MeasuredBasis.trace
@@ -641,7 +636,7 @@ class BoundedLearner:
     def values(self, plan: SweptValues | None, place: Place) -> Floats:
         """Return Q of every action."""
         if plan is None:
-            return np.full(self.lookup.actions, self.begin)
+            return np.zeros(self.lookup.actions)
         Q: Floats = plan.theta @ self.lookup.features(place.x[None])[0]
         return Q
 
@@ -717,11 +712,11 @@ class BoundedLearner:
             return
         Q = self._prior(len(history.x)) if self.warm is None else old.values(self.warm, history.x)
         if doubled or judges_numbers:
-            model, bounds, relevant = self._model(), self._bounds(), self.lookup.relevant
-            V, _ = values_of(history, Q, bounds)
-            b = targets(history, V, model.gamma, self.trace, old.centred)
+            relevant = self.lookup.relevant
+            V, _ = values_of(history, Q, self._bounds())
+            b = targets(history, V, self.planning.gamma, self.trace, old.centred)
             sample, seen = sample_of(history, b), old.seen(history.x)
-            self.lookup = self.lookup.tune(seen, sample, len(b), model.ridge, self.planning.alike)
+            self.lookup = self.lookup.tune(seen, sample, len(b), self.planning.ridge)
             self.lookup.judged = int(self.counters[STEPS])
             changed = changed or doubled or not np.array_equal(relevant, self.lookup.relevant)
         if not changed:
@@ -750,7 +745,7 @@ class BoundedLearner:
         return np.concatenate([Q, self._prior(len(self.history.x) - len(Q))])
 
     def _prior(self, rows: int) -> Floats:
-        return np.full((rows, self.lookup.actions), self.begin)
+        return np.zeros((rows, self.lookup.actions))
 
     def build(self) -> None:
         """Build the regression from the history alone."""
@@ -758,42 +753,37 @@ class BoundedLearner:
         dim = self.lookup.features(self.history.x[:1]).shape[1]
         if self.task.parts:
             check_size(self.task, dim)  # there may be more categories now
-        self.regression = regression_of(actions, dim, self.planning.alike, self.task.parts)
+        self.regression = regression_of(actions, dim, self.task.parts)
         self.regression.extend(self.history.x, self.lookup.features, self.lookup.threads)
         self.regression.add(steps.row, steps.action, np.ones(len(steps.row)))
 
     def _plan(self, stream: Words | None) -> SweptValues:
         """Return a sample of the posterior, or its mean if there is no stream."""
         assert self.regression is not None
-        within, gamma, Q = self._bounds(), self.planning.noise[-1], self._values()
+        within, Q = self._bounds(), self._values()
         sampled, mistakes = stream is not None, self._follows_mistakes(stream is not None)
         from_above = self._is_from_above(mistakes) and bool(np.isfinite(within[1]))
         if from_above:
             Q = np.full_like(Q, within[1])
-        settings = within, self.most_sweeps(sampled, from_above), self.planning.tolerance, self.trace, mistakes
+        most = self.FEW_SWEEPS if sampled and not from_above else self.SWEEPS
+        settings = within, most, self.TOLERANCE, self.trace, mistakes
 
-        def swept(model: Model, first: bool) -> SweptValues:
+        def swept(model: Planning, first: bool) -> SweptValues:
             assert self.regression is not None
             return sweep(
                 self.history, self.regression, model, Q if first else self._prior(len(Q)), stream, *settings
             )
 
-        outcome = sweep_safely(swept, self._model(), self._largest(gamma, within))
+        outcome = sweep_safely(swept, self._model(usual_reward(self.history)), self._largest(within))
         return outcome._replace(mistakes=mistakes)
 
     def _is_from_above(self, mistakes: bool) -> bool:
         """Return whether sweeps of such a plan begin at the upper bound, if there is one."""
         return mistakes and not self.lookup.centred
 
-    def most_sweeps(self, sampled: bool, from_above: bool = False) -> int:
-        """Return the maximum number of sweeps."""
-        if sampled and from_above:
-            return self.planning.most or SWEEPS
-        return (self.planning.most or FEW_SWEEPS) * (1 if sampled else MEAN_SWEEPS)
-
     def _bounds(self) -> tuple[float, float]:
         bounds = self.planning.bounds
-        return attainable(self.history, self.planning.noise[-1]) if bounds == "attainable" else bounds or UNBOUNDED
+        return attainable(self.history, self.planning.gamma) if bounds == "attainable" else bounds or UNBOUNDED
 
     def above(self, plan: SweptValues) -> float:
         """Return the fraction of the values of a plan, made of all data, that lie above the upper bound."""
@@ -801,21 +791,18 @@ class BoundedLearner:
 
     def may_be_wider(self) -> bool:
         """Return whether more than the upper bound can be earned: it is less than the largest reward for ever."""
-        most, gamma = float(self.history.transitions.reward.max()), self.planning.noise[-1]
+        most, gamma = float(self.history.transitions.reward.max()), self.planning.gamma
         return most <= 0 or gamma >= 1 or self._bounds()[1] < (1 - 1e-6) * most / (1 - gamma)
 
-    def _largest(self, gamma: float, bounds: tuple[float, float]) -> float:
+    def _largest(self, bounds: tuple[float, float]) -> float:
         """Return the largest plausible value: the largest reward in every step, or the bounds given."""
         reward = self.history.transitions.reward
-        return largest_value(float(np.abs(reward).max()), len(reward), gamma, self.begin, *bounds)
+        return largest_value(float(np.abs(reward).max()), len(reward), self.planning.gamma, *bounds)
 
-    def _model(self) -> Model:
-        return self._model_of(1 if self.regression is None else self.regression.dim, usual_reward(self.history))
-
-    def _model_of(self, dim: int, unit: float) -> Model:
-        """Return prior and noise of `dim` weights of every action, given the usual reward."""
-        model = Model(np.full((self.lookup.actions, dim), self.begin), *self.planning.noise)
-        return model._replace(scale=model.scale * unit**2) if self.planning.in_usual_rewards else model
+    def _model(self, unit: float) -> Planning:
+        """Return prior and noise, given the usual reward."""
+        given = self.planning
+        return given._replace(scale=given.scale * unit**2) if given.in_usual_rewards else given
 
     def exported(self, plan: SweptValues) -> tuple[Layout, dict[str, Any]]:
         """Return the layout of observations and the arrays of a policy that needs only NumPy."""
@@ -910,7 +897,7 @@ def largest_value(reward: float, steps: float, gamma: float, *known: float) -> f
     return max(abs(v) for v in ((reward or 1.0) * longest, *known) if np.isfinite(v))
 
 
-def sweep_safely(sweeps: Callable[[Model, bool], SweptValues], model: Model, largest: float) -> SweptValues:
+def sweep_safely(sweeps: Callable[[Planning, bool], SweptValues], model: Planning, largest: float) -> SweptValues:
     """Return the result of sweeps; if values diverge, that of others with ten times the ridge.
 
     Parameters

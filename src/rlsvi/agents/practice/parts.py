@@ -2,10 +2,10 @@
 
 An action a = (a_1, .., a_k) chooses one of n_p values of each part p. Its weights are
 
-    w(a) = u + sum_p v_p(a_p)            u ~ N(0, alike / ridge), v_p(j) ~ N(0, (1 - alike) / (k ridge))
+    w(a) = u + sum_p v_p(a_p)            u ~ N(0, ALIKE / ridge), v_p(j) ~ N(0, (1 - ALIKE) / (k ridge))
 
 The prior variance of w(a) is 1 / ridge whatever k is, and two actions that have m parts in common have the
-correlation alike + (1 - alike) m / k. With one part this is the prior of `FeatureRegression`. Written as weights
+correlation ALIKE + (1 - ALIKE) m / k. With one part this is the prior of `FeatureRegression`. Written as weights
 of values, theta_pj = u / k + v_p(j), the best action has the best value of each part,
 
     V(s) = max_a phi(s) . w(a) = sum_p max_j phi(s) . theta_pj
@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from rlsvi.agents.practice.regression import FeatureRegression
+from rlsvi.agents.practice.regression import ALIKE, FeatureRegression
 from rlsvi.core.checks import fits
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.machine import ROWS
@@ -57,25 +57,19 @@ def codes_of(parts: tuple[int, ...]) -> Floats:
 class PartsRegression(FeatureRegression):
     """Weights (P, d) of the values of all parts, with one joint precision. `sums` (C, d, C, d) is X'X."""
 
-    def __init__(self, parts: tuple[int, ...], dim: int, alike: float = 0.0) -> None:
-        super().__init__(0, dim, alike)
+    def __init__(self, parts: tuple[int, ...], dim: int) -> None:
+        super().__init__(0, dim)
         self.parts, self._codes = parts, codes_of(parts)
         C, k = blocks_of(parts), len(parts)
         self.sums = np.zeros((C, dim, C, dim))
-        self._prior = np.full(C, k / (1 - alike))  # precision of each block, where the ridge is 1
-        self._prior[0] = 1 / (alike + (1 - alike) / k * sum(1 / n for n in parts))
+        self._prior = np.full(C, k / (1 - ALIKE))  # precision of each block, where the ridge is 1
+        self._prior[0] = 1 / (ALIKE + (1 - ALIKE) / k * sum(1 / n for n in parts))
         self._joint_factor: Floats = np.zeros((0, 0))
 
     @property
     def drawn(self) -> tuple[int, int]:
         """The shape of the normal variates of a sample: one row per block."""
         return len(self.sums), self.dim
-
-    def blocks_from(self, theta: Floats) -> Floats:
-        """Return the blocks (C, d) of weights (P, d)."""
-        of_all = np.repeat(1 / np.array(self.parts), self.parts) @ theta
-        blocks: Floats = np.concatenate([of_all[None], self._codes[:, 1:].T @ theta])
-        return blocks
 
     def add(self, row: Longs, action: Longs, count: Floats) -> None:
         """Add transitions from these states with these actions (T, k)."""
@@ -96,15 +90,16 @@ class PartsRegression(FeatureRegression):
         precision[np.diag_indices(size)] += ridge * np.repeat(self._prior, self.dim)
         self._joint_factor = cholesky(precision)
 
-    def solve(self, y: Floats, mean: Floats) -> Floats:
+    def solve(self, y: Floats) -> Floats:
         """Return the posterior mean, given the products of features and targets of every value (P, d)."""
-        prior, size = self.blocks_from(mean), self._codes.shape[1] * self.dim
-        left = (self._codes.T @ y).ravel() - self.sums.reshape(size, size) @ prior.ravel()
-        return self._codes @ prior + self.shape(solve_triangular(self._joint_factor, left).reshape(prior.shape))
+        left = (self._codes.T @ y).ravel()
+        return self.shape(solve_triangular(self._joint_factor, left).reshape(self.drawn))
 
-    def penalty(self, away: Floats) -> float:
-        """Return the prior's penalty on weights at this distance from its mean."""
-        return self._ridge * float(self._prior @ (self.blocks_from(away) ** 2).sum(axis=1))
+    def penalty(self, theta: Floats) -> float:
+        """Return the prior's penalty on weights."""
+        of_all = np.repeat(1 / np.array(self.parts), self.parts) @ theta
+        blocks = np.concatenate([of_all[None], self._codes[:, 1:].T @ theta])
+        return self._ridge * float(self._prior @ (blocks**2).sum(axis=1))
 
     def shape(self, z: Floats) -> Floats:
         """Return the weights (P, d) of the blocks L^-T z, where P = L L'."""
@@ -112,9 +107,9 @@ class PartsRegression(FeatureRegression):
         return shaped
 
 
-def regression_of(actions: int, dim: int, alike: float, parts: tuple[int, ...]) -> FeatureRegression:
+def regression_of(actions: int, dim: int, parts: tuple[int, ...]) -> FeatureRegression:
     """Return the regression for actions, or for the values of their parts."""
-    return PartsRegression(parts, dim, alike) if parts else FeatureRegression(actions, dim, alike)
+    return PartsRegression(parts, dim) if parts else FeatureRegression(actions, dim)
 
 
 def usual_features(parts: tuple[int, ...]) -> int:

@@ -2,12 +2,13 @@
 
 A regression holds Phi, the features of N distinct states, and for every action G_a, the sum of phi phi' over its
 transitions. The weights of an action are theta_a = u + v_a. All actions share u, whose prior variance is
-alike / ridge; that of v_a is (1 - alike) / ridge. The weights of two actions for the same feature therefore have
-correlation `alike`. Their joint precision P has the shape of an arrow,
+ALIKE / ridge; that of v_a is (1 - ALIKE) / ridge. The weights of two actions for the same feature therefore have
+correlation ALIKE: it is how far what is learned about one action in a state carries over to the others. Their
+joint precision P has the shape of an arrow,
 
-    [ G_1 + ridge / (1 - alike)                                  G_1 ]
-    [                             G_2 + ridge / (1 - alike)      G_2 ]
-    [           G_1                         G_2             G_1 + G_2 + ridge / alike ]
+    [ G_1 + ridge / (1 - ALIKE)                                  G_1 ]
+    [                             G_2 + ridge / (1 - ALIKE)      G_2 ]
+    [           G_1                         G_2             G_1 + G_2 + ridge / ALIKE ]
 
 and so does its factor: A actions with d features cost A d^3, not (A d)^3.
 
@@ -32,18 +33,19 @@ from rlsvi.core.machine import ROWS, blocks, on_all_cores
 from rlsvi.core.regression import cholesky, solve_triangular
 
 Features = Callable[[Floats], Floats]
+ALIKE = 0.5  # prior correlation of the weights of two actions, in (0, 1)
 
 
 class FeatureRegression:
     """d features per state: weights (A, d). `sums` (A, d, d) contains G_a for every action."""
 
-    def __init__(self, actions: int, dim: int, alike: float = 0.0) -> None:
-        self.alike, self._ridge = alike, 1.0
+    def __init__(self, actions: int, dim: int) -> None:
+        self._ridge = 1.0
         self._phi: list[Floats] = []  # the features of `ROWS` states each; the last block has room for more
         self._n = 0
         self.sums = np.zeros((actions, dim, dim))
         self._own: list[Floats] = []  # L_a for every action
-        self._joint: list[Floats] = []  # E_a = L_a^-1 G_a for every action, if they share u
+        self._joint: list[Floats] = []  # E_a = L_a^-1 G_a for every action
         self._shared: Floats = np.zeros((0, 0))  # L_u
 
     @property
@@ -54,7 +56,7 @@ class FeatureRegression:
     @property
     def drawn(self) -> tuple[int, int]:
         """The shape of the normal variates of a sample: one row per action, and one for the shared part."""
-        return len(self.sums) + (self.alike > 0), self.dim
+        return len(self.sums) + 1, self.dim
 
     def copy(self) -> Self:
         """Return an independent copy. Features are shared; each copy appends its own after those in common."""
@@ -108,14 +110,13 @@ class FeatureRegression:
         unit = np.eye(self.dim)
 
         def parts_of(G: Floats) -> tuple[Floats, Floats, Floats]:
-            L = cholesky(G + ridge / (1 - self.alike) * unit)
-            E = solve_triangular(L, G) if self.alike > 0 else G
-            return L, E, G - E.T @ E if self.alike > 0 else G
+            L = cholesky(G + ridge / (1 - ALIKE) * unit)
+            E = solve_triangular(L, G)
+            return L, E, G - E.T @ E
 
         found = on_all_cores(parts_of, list(self.sums), len(self.sums) * self.dim**3)
         self._own, self._joint = [L for L, _, _ in found], [E for _, E, _ in found]
-        if self.alike > 0:
-            self._shared = cholesky(sum(rest for _, _, rest in found) + ridge / self.alike * unit)
+        self._shared = cholesky(sum(rest for _, _, rest in found) + ridge / ALIKE * unit)
 
     def values(self, theta: Floats) -> Floats:
         """Return Phi theta_a for all states, (N, A)."""
@@ -128,9 +129,9 @@ class FeatureRegression:
         on_all_cores(fill, self._blocks(), Q.size * self.dim)
         return Q
 
-    def fit(self, sums: Floats, mean: Floats) -> Floats:
+    def fit(self, sums: Floats) -> Floats:
         """Return the posterior mean, given the sums of the targets of every state and action (N, A)."""
-        return self.solve(self.products(sums), mean)
+        return self.solve(self.products(sums))
 
     def products(self, sums: Floats) -> Floats:
         """Return Phi' sums of every action, (A, d)."""
@@ -142,25 +143,19 @@ class FeatureRegression:
         y: Floats = sum(on_all_cores(product, self._blocks(), sums.size * self.dim), np.zeros(()))
         return y
 
-    def solve(self, y: Floats, mean: Floats) -> Floats:
+    def solve(self, y: Floats) -> Floats:
         """Return the posterior mean, given the products of features and targets of every action (A, d)."""
-        y = y - np.einsum("aij,aj->ai", self.sums, mean)
         w = np.stack([solve_triangular(L, of_a) for L, of_a in zip(self._own, y, strict=True)])
-        if self.alike > 0:
-            known = sum(E.T @ w_a for E, w_a in zip(self._joint, w, strict=True))
-            w = np.concatenate([w, solve_triangular(self._shared, y.sum(axis=0) - known)[None]])
-        fitted: Floats = mean + self.shape(w)
-        return fitted
+        known = sum(E.T @ w_a for E, w_a in zip(self._joint, w, strict=True))
+        return self.shape(np.concatenate([w, solve_triangular(self._shared, y.sum(axis=0) - known)[None]]))
 
-    def penalty(self, away: Floats) -> float:
-        """Return the prior's penalty on weights at this distance from its mean."""
-        together = self.alike / (1 - self.alike + len(away) * self.alike) * (away.sum(axis=0) ** 2).sum()
-        return float(self._ridge / (1 - self.alike) * ((away**2).sum() - together))
+    def penalty(self, theta: Floats) -> float:
+        """Return the prior's penalty on weights."""
+        together = ALIKE / (1 - ALIKE + len(theta) * ALIKE) * (theta.sum(axis=0) ** 2).sum()
+        return float(self._ridge / (1 - ALIKE) * ((theta**2).sum() - together))
 
     def shape(self, z: Floats) -> Floats:
         """Return u + v_a, where L' (v, u) = z and P = L L'."""
-        if self.alike == 0:
-            return np.stack([solve_triangular(L, z_a, "T") for L, z_a in zip(self._own, z, strict=True)])
         u = solve_triangular(self._shared, z[-1], "T")
         parts = zip(self._own, self._joint, z[:-1], strict=True)
         return np.stack([u + solve_triangular(L, z_a - E @ u, "T") for L, E, z_a in parts])

@@ -32,9 +32,7 @@ LENGTHS = 0.125, 0.25, 0.5  # of waves, in units of the number of numbers
 Features = Callable[[Floats, float], Floats]
 
 
-def relevant_numbers(
-    features: Features, actions: int, sample: Sample, before: Bools, ridge: float, alike: float
-) -> Bools:
+def relevant_numbers(features: Features, actions: int, sample: Sample, before: Bools, ridge: float) -> Bools:
     """Return which of the first numbers of all rows are relevant.
 
     Parameters
@@ -53,7 +51,7 @@ def relevant_numbers(
     def fit(x: Floats, length: float) -> tuple[list[Floats], Floats]:
         """Return the weights of either half, and the errors of predictions of the other."""
         phi, errors = features(x, length), np.empty(len(x))
-        fitted = [weights(phi, actions, sample, half, ridge, alike) for half in halves]
+        fitted = [weights(phi, actions, sample, half, ridge) for half in halves]
         for theta, half in zip(fitted, halves, strict=True):
             errors[~half] = errors_of(phi, theta, sample)[~half]
         return fitted, errors
