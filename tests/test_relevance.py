@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 import rlsvi
 from pages import blocks
 from rlsvi.agents.practice.held_out import Sample
-from rlsvi.agents.practice.relevance import FEWEST_EPISODES, MOST_NUMBERS, relevant_numbers
+from rlsvi.agents.practice.relevance import FEWEST_EPISODES, MOST_NUMBERS, copies_in, relevant_numbers
 
 
 class Slope(gymnasium.Env):
@@ -105,6 +105,35 @@ def test_an_exported_policy_reads_the_relevant_numbers_alone(tmp_path):
     assert len(set(actions.tolist())) == 2
 
 
+class Copied(gymnasium.ObservationWrapper):
+    """The angle of CartPole in degrees too, or noise in its place, and a difference of two velocities."""
+
+    def __init__(self, noise=False):
+        super().__init__(gymnasium.make("CartPole-v1"))
+        self.observation_space, self.noise = Box(-np.inf, np.inf, (6,), np.float32), noise
+
+    def observation(self, x):
+        second = self.np_random.normal() if self.noise else np.degrees(x[2]).astype(np.float32)
+        return np.array([*x, second, x[1] - x[3]], np.float32)
+
+
+def test_copies_and_differences_have_no_features_and_come_back_when_they_are_none(tmp_path):
+    agent = rlsvi.BoundedRLSVI(seed=0).learn(Copied(), 12, progress=False)
+    assert agent.relevant == (True,) * 4 + (False, False)
+    lookup = agent._learner.lookup
+    assert isinstance(lookup.functions, rlsvi.bases.Fourier)
+    assert lookup.copies.tolist() == [False] * 4 + [True, True]
+    agent.save(tmp_path / "agent")
+    again = rlsvi.load(tmp_path / "agent")
+    for each in (agent, again):
+        env, steps = Copied(noise=True), each.steps
+        while each.steps < 2 * steps:  # by then they have been judged again
+            each.learn(env, 1, progress=False)
+        assert each._learner.lookup.copies.tolist() == [False] * 5 + [True]
+    assert again.relevant == agent.relevant
+    assert np.array_equal(again._learner.theta, agent._learner.theta)
+
+
 # ---- The judgement alone ----------------------------------------------------------------------------------
 
 
@@ -132,6 +161,32 @@ def test_one_of_two_equal_numbers_is_kept():
     kept = judged(twice, np.sin(twice[:, 1]))
     assert not kept[[0, 2, 3]].any()
     assert kept[[1, 4]].any()
+
+
+def single(x):
+    return np.asarray(x, np.float32).astype(np.float64)
+
+
+def test_copies_are_combinations_of_earlier_numbers_to_rounding():
+    a, b = single(X[:, 0]), single(3 * X[:, 1] + 2)
+    c = single(np.sign(X[:, 2]))
+    for kind in (single, np.asarray):
+        x = np.stack(
+            [a, kind(57.3 * a), b, kind(a + b), np.full(800, 0.1), c, kind(1e-8 * (7 - b)), X[:, 3]], axis=1
+        )
+        assert copies_in(x).tolist() == [False, True, False, True, False, False, True, False]
+        assert copies_in(x[:40]).tolist() == copies_in(x).tolist()
+        assert not copies_in(x[:39]).any()
+    far = single(a + 1000)  # of which single precision has lost some digits
+    assert copies_in(np.stack([far, a, b, single(1e4 + a - b)], axis=1)).tolist() == [False, True, False, True]
+
+
+def test_what_is_nearly_a_combination_is_no_copy():
+    a, b, noise = X[:, 0], X[:, 1], X[:, 2]
+    rare = a + (np.arange(800) == 700)
+    assert not copies_in(np.stack([a, a + 1e-3 * noise, a + 1e-3 * a**3, rare], axis=1)).any()
+    assert not copies_in(np.stack([a, b, a * b, np.abs(a), np.maximum(a, b)], axis=1)).any()
+    assert not copies_in(np.repeat(a[:, None], MOST_NUMBERS + 1, axis=1)).any()  # it would take too long
 
 
 def test_targets_that_cannot_be_predicted_change_nothing():

@@ -118,9 +118,10 @@ class BoundedRLSVI(PracticeAgent):
         bases.of(env, ..) to specify bounds as well; or any basis with one block per action. If None, Radial() for
         one or two numbers, Fourier() for three or four, PixelPairs() for pictures (a Box of two or three
         dimensions whose numbers all have the same finite bounds), and Waves() for all others, whose length scale
-        and number follow the data. Numbers that do not help to predict are then left out and do not count;
-        `relevant` tells which are not. A basis that is given is used as it is, for all numbers. With parts, all
-        numbers count, and waves are as few as plans need to be quick.
+        and number follow the data. Numbers that do not help to predict, and those that are copies, sums or
+        differences of others, are then left out and do not count; `relevant` tells which are not. A basis that is
+        given is used as it is, for all numbers. With parts, all numbers count, and waves are as few as plans need
+        to be quick.
     bounds
         The interval that the values behind targets are clipped to. "attainable": the returns observed from any
         step on, a tenth of their span more, and at least one usual reward more. Or two numbers, or None. Without
@@ -197,7 +198,7 @@ class BoundedRLSVI(PracticeAgent):
 
     @property
     def relevant(self) -> tuple[bool, ...]:
-        """Which of the measured numbers have features; the others did not help to predict (relevance.py)."""
+        """Which of the measured numbers have features; the others did not help, or are copies (relevance.py)."""
         return tuple(self._learner.lookup.relevant.tolist()) if self._learner else ()
 
     @property

@@ -17,7 +17,7 @@ from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
 from rlsvi.agents.practice.history import END, EpisodeHistory, best_values
 from rlsvi.agents.practice.parts import blocks_of, check_weights, regression_of, usual_features
 from rlsvi.agents.practice.regression import FeatureRegression
-from rlsvi.agents.practice.relevance import relevant_numbers
+from rlsvi.agents.practice.relevance import copies_in, relevant_numbers
 from rlsvi.bases.basis import MeasuredBasis, bound
 from rlsvi.bases.categories import MOST_CATEGORIES, Categories
 from rlsvi.bases.layout import Layout, Seen, grown, ranges_of, seen_in, vector_of
@@ -239,6 +239,7 @@ class Lookup:
         self.functions: Any = basis.basis if len(low) else None  # of the relevant numbers, as tuned to the data
         self.suited = suited if len(low) > 1 else None
         self.relevant = np.ones(len(low), np.bool_)  # which of the measured numbers have features
+        self.copies = np.zeros(len(low), np.bool_)  # which of them are combinations of earlier ones
         self.judged = 0  # the number of steps by which it was last decided which are relevant
         self.crossed = (
             usual_features(task.parts) if task.parts else MOST_CROSSED
@@ -346,7 +347,8 @@ class Lookup:
         """Return a lookup for the relevant numbers, scaled by all data, whose features predict best."""
         tuned, given = copy(self), self.basis.basis
         if self.suited is not None:
-            tuned.relevant = self._relevant(seen, sample, ridge)
+            tuned.copies = copies_in(sample.x[:, : len(self.relevant)])
+            tuned.relevant = tuned._relevant(seen, sample, (self.relevant | self.copies) & ~tuned.copies, ridge)
             given = tuned.functions = self.suited(int(tuned.relevant.sum()))
         if not tuned.centred:
             if self.centred:  # ranges are then those observed, and no longer so many standard deviations
@@ -364,16 +366,16 @@ class Lookup:
         tuned.functions = given.tune(n, steps, error if sample.episode.any() else None)
         return tuned
 
-    def _relevant(self, seen: Seen, sample: Sample, ridge: float) -> Bools:
+    def _relevant(self, seen: Seen, sample: Sample, before: Bools, ridge: float) -> Bools:
         """Return which numbers are relevant, judged by waves, which suit any number of them."""
         judge = copy(self)
-        judge.ranges, judge.relevant = Waves().spread(self.ranges, seen), np.ones_like(self.relevant)
+        judge.ranges, judge.relevant = Waves().spread(self.ranges, seen), ~self.copies
 
         def features(x: Floats, length: float) -> Floats:
             judge.functions = Waves(features=JUDGING, length=length)
             return judge.features(x)
 
-        return relevant_numbers(features, self.actions, sample, self.relevant, ridge)
+        return relevant_numbers(features, self.actions, sample, before, ridge)
 
     def arrays(self) -> dict[str, Any] | None:
         """Return the arrays that define the features in an exported policy, or None if there are none."""
@@ -398,6 +400,8 @@ class Lookup:
         arrays = {"ranges.low": self.ranges.low, "ranges.high": self.ranges.high, **self.traits.state()}
         if self.suited is not None:
             arrays |= {"relevant": self.relevant, "judged": np.array([self.judged], np.int64)}
+            if self.copies.any():
+                arrays["copies"] = self.copies
         return arrays if self.categories is None else arrays | self.categories.state()
 
     def read(self, file: Archive, dim: int) -> None:
@@ -411,8 +415,10 @@ class Lookup:
         if self.suited is not None and "relevant" in file:  # files of earlier versions have none
             self.relevant = file.take("relevant", low.shape, np.bool_)
             self.judged = int(file.take_within("judged", (1,), np.int64, 0, 2**62)[0])
-            if not self.relevant.any():
-                raise ArchiveError("is damaged: none of its numbers is relevant")
+            if "copies" in file:
+                self.copies = file.take("copies", low.shape, np.bool_)
+            if not self.relevant.any() or (self.relevant & self.copies).any():
+                raise ArchiveError("is damaged: none of its numbers is relevant, or one that is a copy")
             self.functions = self.suited(int(self.relevant.sum()))
         if isinstance(self.functions, MeasuredBasis):
             self.functions = self.functions.read(file)

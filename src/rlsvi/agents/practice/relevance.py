@@ -1,5 +1,8 @@
 """Which of the measured numbers matter, found by predicting the targets of held-out episodes.
 
+Before that, numbers are left out that are sums of multiples of earlier ones and a constant, up to rounding: copies
+in other units, sums and differences. They tell nothing new, but features of the others would be fewer or coarser.
+
     fit waves of all numbers to half of the episodes, with the length scale that predicts the other half best
     for each number i
         loss_i = by how much the error of predictions rises if number i is that of another step
@@ -23,6 +26,9 @@ from rlsvi.agents.practice.held_out import Sample, centred, errors_of, weights
 from rlsvi.core.compile import Bools, Floats
 
 MOST_NUMBERS = 64  # numbers; for more of them this takes too long
+ROWS_PER_NUMBER = 5  # observations that are needed to tell whether numbers are copies
+COPIED = 1e-5  # standard deviations; by no more does a copy differ from a combination of others, besides rounding
+MOST_ROUNDED = 1e-2  # standard deviations, to which rounding may amount
 FEWEST_EPISODES = 6  # episodes that are needed to tell
 STEPS = 1000  # steps that judge
 LEAST_PART = 0.03  # of what predictions explain; what loses less may not matter
@@ -30,6 +36,32 @@ SURE_ERRORS = 2.0  # standard errors
 LENGTHS = 0.125, 0.25, 0.5  # of waves, in units of the number of numbers
 
 Features = Callable[[Floats, float], Floats]
+
+
+def copies_in(x: Floats) -> Bools:
+    """Return which of the numbers x (n, m) are linear combinations of earlier ones and a constant, to rounding.
+
+    Numbers whose values are all of single precision are taken to be rounded to it, others to double precision.
+    Numbers that have never changed are no copies.
+    """
+    copies = np.zeros(x.shape[1], np.bool_)
+    if x.shape[1] > MOST_NUMBERS or len(x) < ROWS_PER_NUMBER * x.shape[1]:
+        return copies
+    largest, moves = np.abs(x).max(axis=0), x.min(axis=0) < x.max(axis=0)
+    with np.errstate(over="ignore"):
+        single = (x.astype(np.float32) == x).all(axis=0)
+    spread = np.where(moves, x.std(axis=0), 1.0)
+    z = (x - x.mean(axis=0)) / spread
+    rounding = np.finfo(np.float64).eps * largest / spread
+    rounding[single] *= 2.0**29  # 24 bits instead of 53
+    kept: list[int] = []
+    for i in np.flatnonzero(moves):
+        weight = np.linalg.lstsq(z[:, kept], z[:, i])[0]
+        rounded = rounding[i] + float(np.abs(weight) @ rounding[kept])
+        copies[i] = np.abs(z[:, i] - z[:, kept] @ weight).max() <= COPIED + min(rounded, MOST_ROUNDED)
+        if not copies[i]:
+            kept.append(int(i))
+    return copies
 
 
 def relevant_numbers(features: Features, actions: int, sample: Sample, before: Bools, ridge: float) -> Bools:
