@@ -9,10 +9,9 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text
 
 import rlsvi
-from rlsvi.agents.practice.held_out import Sample, errors_of, weights
-from rlsvi.agents.practice.history import best_values
+from rlsvi.agents.practice.features import Sample, errors_of, weights
 from rlsvi.agents.practice.parts import PartsRegression, blocks_of, codes_of
-from rlsvi.agents.practice.regression import FeatureRegression
+from rlsvi.agents.practice.regression import FeatureRegression, best_values
 from rlsvi.core.archive import ArchiveError
 from rlsvi.envs.actions import Parts, choices_of, starts_of
 from rlsvi.envs.task import Task

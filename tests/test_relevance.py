@@ -8,8 +8,7 @@ from gymnasium.spaces import Box, Discrete
 
 import rlsvi
 from pages import blocks
-from rlsvi.agents.practice.held_out import Sample
-from rlsvi.agents.practice.relevance import FEWEST_EPISODES, MOST_NUMBERS, copies_in, relevant_numbers
+from rlsvi.agents.practice.features import FEWEST_EPISODES, MOST_NUMBERS, Sample, copies_in, relevant_numbers
 
 
 class Slope(gymnasium.Env):

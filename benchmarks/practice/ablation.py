@@ -109,7 +109,7 @@ RULES = {
     "errors compared in certain problems too": lambda: replaced(f"{CHOICE}:Record", "is_random", property(bool)),
     # features
     "all numbers relevant": lambda: replaced(
-        f"{LEARNER}:Lookup", "_relevant", lambda self, *given: np.ones_like(self.relevant)
+        "agents.practice.features:Lookup", "_relevant", lambda self, *given: np.ones_like(self.relevant)
     ),
     "waves of one length": no_tuning,
     "actions not held": lambda: replaced(LEARNER, "repeat_of", lambda x, following: 1),

@@ -40,8 +40,8 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.diagnosis import CHECKED_FROM
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.practice.held_out import Sample, judges, weights
-from rlsvi.agents.practice.learner import REPEAT, PracticeAgent
+from rlsvi.agents.practice.features import Sample, judges, weights
+from rlsvi.agents.practice.held_actions import REPEAT, PracticeAgent
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, observation_of, vector_of

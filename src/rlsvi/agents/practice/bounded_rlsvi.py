@@ -7,7 +7,7 @@ for l = 0, 1, ..
         b_i = the lambda-return from step i, with values max_a Q(s, a) clipped to the bounds
         Q = Phi (posterior mean for b + sigma L^-T z)
     until the end of the episode
-        sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                   (history.py)
+        sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                (regression.py)
 """
 
 from collections.abc import Mapping
@@ -31,16 +31,9 @@ from rlsvi.agents.diagnosis import (
     rise,
 )
 from rlsvi.agents.practice.chunks import LogLearner
-from rlsvi.agents.practice.learner import (
-    RECOVERIES,
-    REPEAT,
-    RESCALINGS,
-    BoundedLearner,
-    Lookup,
-    Planning,
-    PracticeAgent,
-    SweptValues,
-)
+from rlsvi.agents.practice.features import Lookup
+from rlsvi.agents.practice.held_actions import REPEAT, PracticeAgent
+from rlsvi.agents.practice.learner import RECOVERIES, RESCALINGS, BoundedLearner, Planning, SweptValues
 from rlsvi.agents.practice.parts import FEWEST_WAVES, usual_features
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.observed import is_table, picture_in, usual
@@ -131,8 +124,8 @@ class BoundedRLSVI(PracticeAgent):
         The number of most recent steps to keep; up to a quarter more before older ones are dropped. If None, all.
     repeat
         For how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
-        steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (learner.py),
-        otherwise 1. `held` tells. With parts it is always 1.
+        steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly,
+        otherwise 1 (held_actions.py). `held` tells. With parts it is always 1.
     seed
         Determines all randomness, including the environment's.
 
@@ -198,7 +191,7 @@ class BoundedRLSVI(PracticeAgent):
 
     @property
     def relevant(self) -> tuple[bool, ...]:
-        """Which of the measured numbers have features; the others did not help, or are copies (relevance.py)."""
+        """Which of the measured numbers have features; the others did not help, or are copies (features.py)."""
         return tuple(self._learner.lookup.relevant.tolist()) if self._learner else ()
 
     @property

@@ -23,26 +23,23 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from rlsvi.agents.contract import EPISODES, STEPS, Step
-from rlsvi.agents.practice.held_out import Sample, judges
-from rlsvi.agents.practice.history import EpisodeHistory, Transitions
+from rlsvi.agents.practice.features import Lookup, Sample, check_size, judges
+from rlsvi.agents.practice.held_actions import REPEAT
 from rlsvi.agents.practice.learner import (
     PLANNED,
     RECOVERIES,
-    REPEAT,
     SCALED,
     UNBOUNDED,
     BoundedLearner,
-    Lookup,
     Planning,
     SweptValues,
-    check_size,
     largest_value,
     sweep_safely,
     targets,
     values_of,
     with_margin,
 )
-from rlsvi.agents.practice.regression import FeatureRegression
+from rlsvi.agents.practice.regression import EpisodeHistory, FeatureRegression, Transitions
 from rlsvi.bases.layout import Seen
 from rlsvi.bases.observed import Observed
 from rlsvi.core.archive import Archive, ArchiveError

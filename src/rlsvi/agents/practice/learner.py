@@ -4,35 +4,28 @@ import logging
 import math
 from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium import Wrapper
 
-from rlsvi.agents.agent import Agent
-from rlsvi.agents.calls import period_of
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, flat, warn
 from rlsvi.agents.diagnosis import UNSETTLED_CHANGE
-from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
-from rlsvi.agents.practice.history import END, EpisodeHistory, best_values
-from rlsvi.agents.practice.parts import blocks_of, check_weights, regression_of, usual_features
-from rlsvi.agents.practice.regression import FeatureRegression
-from rlsvi.agents.practice.relevance import copies_in, relevant_numbers
-from rlsvi.bases.basis import MeasuredBasis, bound
-from rlsvi.bases.categories import MOST_CATEGORIES, Categories
-from rlsvi.bases.layout import Layout, Seen, grown, ranges_of, seen_in, vector_of
-from rlsvi.bases.observed import MOST_CROSSED, MOST_INDICATORS, Observed, is_crossed, rows_of
-from rlsvi.bases.waves import Waves
+from rlsvi.agents.practice.features import Lookup, check_size, sample_of
+from rlsvi.agents.practice.held_actions import REPEAT, repeat_of
+from rlsvi.agents.practice.parts import blocks_of, regression_of
+from rlsvi.agents.practice.regression import END, EpisodeHistory, FeatureRegression, best_values
+from rlsvi.bases.basis import MeasuredBasis
+from rlsvi.bases.layout import Layout
+from rlsvi.bases.observed import Observed
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import fits, whole
+from rlsvi.core.checks import whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
-from rlsvi.core.machine import blocks, one_thread
+from rlsvi.core.machine import one_thread
 from rlsvi.core.random import fill_normal
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError
-from rlsvi.envs.task import Task, checked_reward, reset_env, step_env
+from rlsvi.envs.task import Task
 from rlsvi.offline.log import discounted_sums
-from rlsvi.offline.replay import Replay
 
 # ---- Value iteration by regression, with one draw of the noise kept through all sweeps until convergence ----
 #
@@ -210,351 +203,6 @@ def sweep(
     return SweptValues(theta, Q, done, change, sigma, at_bounds, (least, greatest))
 
 
-# ---- How observations are represented: as rows that a history can store, and as features of these rows -----
-
-TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
-MOST_NUMBERS = 2**14  # features that any basis may make of a row before their number is known
-JUDGING = 100  # waves by which it is judged which numbers are relevant
-COPIES = 4  # matrices per action: the sums, their copy while learning, and two factors
-
-
-class Lookup:
-    """The mapping from observations to rows, and from rows to features.
-
-    With an `Observed` basis, a row is the observation itself; with any other, it is its features. The bounds of
-    a `given` basis are used as they are; those of the environment's space only limit the observed range.
-
-    Parameters
-    ----------
-    suited
-        A function that returns the basis that suits so many numbers, which are then those that are
-        relevant; None if the basis is that of all numbers.
-    """
-
-    def __init__(self, basis: Any, task: Task, given: bool, suited: Callable[[int], Any] | None = None) -> None:
-        self.basis, self.task, self.actions = basis, task, task.actions
-        scaled = isinstance(basis, Observed)
-        low, high = (basis.low, basis.high) if scaled else ([], [])
-        self.ranges = ranges_of(low, high, observed=not given)
-        self.functions: Any = basis.basis if len(low) else None  # of the relevant numbers, as tuned to the data
-        self.suited = suited if len(low) > 1 else None
-        self.relevant = np.ones(len(low), np.bool_)  # which of the measured numbers have features
-        self.copies = np.zeros(len(low), np.bool_)  # which of them are combinations of earlier ones
-        self.judged = 0  # the number of steps by which it was last decided which are relevant
-        self.crossed = (
-            usual_features(task.parts) if task.parts else MOST_CROSSED
-        )  # features, if words change all others
-        self.categories = (
-            Categories(basis.layout, MOST_INDICATORS, min(self.crossed, MOST_CATEGORIES)) if scaled else None
-        )
-        self._at: Any = None
-
-    @property
-    def layout(self) -> Layout:
-        """The layout of the numbers that have features, with the number of their categories."""
-        layout: Layout = self.basis.layout
-        if self.categories is None:
-            return layout
-        low, high = (np.array(end, object)[self.relevant].tolist() for end in (layout.low, layout.high))
-        return layout._replace(low=low, high=high, counts=self.categories.counts)
-
-    @property
-    def traits(self) -> MeasuredBasis:
-        """The basis of measured numbers, or the defaults of such bases where it has a method `rows` alone."""
-        return self.functions if isinstance(self.functions, MeasuredBasis) else MeasuredBasis()
-
-    @property
-    def threads(self) -> bool:
-        """Whether features may be computed in several threads; a user's function may not be made for them."""
-        return isinstance(self.functions, MeasuredBasis)
-
-    @property
-    def centred(self) -> bool:
-        """Whether numbers are scaled by what all data have in common, which changes when the data have doubled."""
-        return self.traits.centred
-
-    def row(self, observation: Any) -> Floats:
-        """Return an observation as a row, after checking it."""
-        if isinstance(self.basis, Observed):
-            x = np.array(vector_of(self.basis.layout, observation))  # environments may reuse their array
-            if not self.centred:  # these do not stop at the bounds
-                self.warn_outside(x[: len(self.ranges.least)])
-            return x
-        state = self.task.checked(observation)
-        if self._at is None:
-            features = bound(self.basis, self.task.states, self.actions, 1, state)
-            if features.blocks != self.actions:
-                raise ValueError(
-                    f"BoundedRLSVI needs a basis with one block of weights per action, {self.basis!r} has "
-                    f"{features.blocks}: use bases.StateFeatures, or StationaryRLSVI(basis=...)"
-                )
-            self._at = features.at
-        return np.array(self._at(0, state)[1][0], dtype=np.float64)
-
-    def warn_outside(self, x: Floats) -> None:
-        """Warn if numbers lie beyond the bounds of their space, by more than a thousandth of the width."""
-        least, most = self.ranges.least, self.ranges.most
-        if all_within(x, least, most):
-            return
-        slack = TOLERATED * np.where(np.isfinite(most - least), most - least, 0.0)
-        if ((x < least - slack) | (x > most + slack)).any():
-            warn(  # the same words every time, so that Python shows them once
-                "observations lie outside of the bounds of the observation space, and are taken as if they lay on "
-                "the bounds: correct observation_space, or give the environment another one by "
-                "gymnasium.wrappers.TransformObservation(env, lambda x: x, space)",
-            )
-
-    def features(self, x: Floats) -> Floats:
-        """Return the features of rows, (N, d)."""
-        if not isinstance(self.basis, Observed):
-            return x
-        assert self.categories is not None
-        if self.relevant.all() and not self.categories.values:
-            return rows_of(self.basis.layout, self.functions, self.ranges, x, self.crossed)
-        x, m = self.categories.numbered(x), len(self.relevant)
-        kept = np.concatenate([x[:, :m][:, self.relevant], x[:, m:]], axis=1)
-        return rows_of(self.layout, self.functions, self.ranges.of(self.relevant), kept, self.crossed)
-
-    def values(self, theta: Floats, x: Floats) -> Floats:
-        """Return the values of rows and all actions, (N, A), by weights (A, d)."""
-        return np.concatenate([self.features(x[rows]) @ theta.T for rows in blocks(len(x))])
-
-    def check(self, x: Floats) -> None:
-        """Raise an error before the first step if no features can be made of x, or too many."""
-        first = copy(self)
-        first.follow(x[None])
-        if self.centred:
-            first.ranges = self.traits.spread(self.ranges, self.seen(x[None]))
-        check_size(self.task, first.features(x[None]).shape[1])
-
-    def follow(self, x: Floats) -> bool:
-        """Extend categories and ranges to contain new rows. Return whether this has changed all features."""
-        more, before = False, self.categories
-        if before is not None and before.values:
-            self.categories = before.extended(x)
-            more = before.counts != self.categories.counts
-        if self.centred:
-            return more
-        ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
-        self.ranges = ranges or self.ranges
-        return more or ranges is not None
-
-    def seen(self, x: Floats) -> Seen:
-        """Return what scaling depends on, of all rows x."""
-        return seen_in(x[:, : len(self.ranges.low)])
-
-    def tune(self, seen: Seen, sample: Sample, steps: int, ridge: float) -> Self:
-        """Return a lookup for the relevant numbers, scaled by all data, whose features predict best."""
-        tuned, given = copy(self), self.basis.basis
-        if self.suited is not None:
-            tuned.copies = copies_in(sample.x[:, : len(self.relevant)])
-            tuned.relevant = tuned._relevant(seen, sample, (self.relevant | self.copies) & ~tuned.copies, ridge)
-            given = tuned.functions = self.suited(int(tuned.relevant.sum()))
-        if not tuned.centred:
-            if self.centred:  # ranges are then those observed, and no longer so many standard deviations
-                unknown = ranges_of(self.basis.low, self.basis.high, observed=True)
-                tuned.ranges = grown(unknown, np.stack([seen.least, seen.most])) or unknown
-            return tuned
-        tuned.ranges = tuned.traits.spread(self.ranges, seen)
-
-        def error(functions: Any) -> float:
-            other = copy(tuned)
-            other.functions = functions
-            return held_out_error(other.features(sample.x), self.actions, sample, ridge, self.task.parts)
-
-        n = int(tuned.relevant.sum())
-        tuned.functions = given.tune(n, steps, error if sample.episode.any() else None)
-        return tuned
-
-    def _relevant(self, seen: Seen, sample: Sample, before: Bools, ridge: float) -> Bools:
-        """Return which numbers are relevant, judged by waves, which suit any number of them."""
-        judge = copy(self)
-        judge.ranges, judge.relevant = Waves().spread(self.ranges, seen), ~self.copies
-
-        def features(x: Floats, length: float) -> Floats:
-            judge.functions = Waves(features=JUDGING, length=length)
-            return judge.features(x)
-
-        return relevant_numbers(features, self.actions, sample, before, ridge)
-
-    def arrays(self) -> dict[str, Any] | None:
-        """Return the arrays that define the features in an exported policy, or None if there are none."""
-        if not isinstance(self.basis, Observed):
-            return None
-        n = int(self.relevant.sum())
-        made = self.traits.arrays(n) if n else {}
-        if made is None:
-            return None
-        dim = self.functions.rows(np.zeros((1, n))).shape[1] if n else 1
-        crossed = is_crossed(self.layout, dim, self.crossed)
-        if not n:  # a constant, if it is crossed with the discrete numbers
-            made = {"waves": np.zeros((0, int(crossed))), "scale": np.ones(int(crossed))}
-        ranges = self.ranges.of(self.relevant)
-        arrays = {"low": ranges.low, "high": ranges.high, **made, "crossed": crossed}
-        if not self.relevant.all():
-            arrays["relevant"] = np.flatnonzero(self.relevant)
-        return arrays if self.categories is None else arrays | self.categories.state()
-
-    def state(self) -> dict[str, Any]:
-        """Return the arrays that a file must contain."""
-        arrays = {"ranges.low": self.ranges.low, "ranges.high": self.ranges.high, **self.traits.state()}
-        if self.suited is not None:
-            arrays |= {"relevant": self.relevant, "judged": np.array([self.judged], np.int64)}
-            if self.copies.any():
-                arrays["copies"] = self.copies
-        return arrays if self.categories is None else arrays | self.categories.state()
-
-    def read(self, file: Archive, dim: int) -> None:
-        """Read the scaling, and how the basis was tuned, for `dim` features."""
-        low, high = (file.take(f"ranges.{end}", self.ranges.low.shape) for end in ("low", "high"))
-        if not ((low < high) & np.isfinite(high - low)).all():
-            raise ArchiveError("is damaged: its ranges do not fit the observations")
-        self.ranges = self.ranges._replace(low=low, high=high)
-        if self.categories is not None:
-            self.categories = self.categories.read(file)
-        if self.suited is not None and "relevant" in file:  # files of earlier versions have none
-            self.relevant = file.take("relevant", low.shape, np.bool_)
-            self.judged = int(file.take_within("judged", (1,), np.int64, 0, 2**62)[0])
-            if "copies" in file:
-                self.copies = file.take("copies", low.shape, np.bool_)
-            if not self.relevant.any() or (self.relevant & self.copies).any():
-                raise ArchiveError("is damaged: none of its numbers is relevant, or one that is a copy")
-            self.functions = self.suited(int(self.relevant.sum()))
-        if isinstance(self.functions, MeasuredBasis):
-            self.functions = self.functions.read(file)
-            if self.functions.size(int(self.relevant.sum()), max(dim, MOST_NUMBERS)) > dim:
-                raise ArchiveError(f"is damaged: it has weights of {dim} features, its basis has more")
-
-
-@compiled
-def all_within(x: Floats, least: Floats, most: Floats) -> bool:
-    """Return whether all numbers lie within their bounds."""
-    within = True
-    for i in range(x.size):
-        within &= least[i] <= x[i] <= most[i]
-    return within
-
-
-def check_size(task: Task, dim: int) -> None:
-    """Raise an error if there are too many features."""
-    if task.parts:
-        check_weights(task.parts, dim, COPIES)
-        return
-    fits(
-        f"the sums and factors of {dim} features of {task.actions} actions",
-        COPIES * task.actions * dim**2,
-        "use fewer features, such as basis=bases.Waves(features=100), or list fewer actions and offer them by "
-        "gymnasium.wrappers.TransformAction",
-    )
-
-
-# ---- Action repeat: an action is held for several steps, and a rule says for how many ----------------------
-#
-# If a step moves the observation by little, one action hardly changes any value, and noise decides between
-# actions. The rule looks at the steps of the first episode, which are played without repetition. For every
-# measured number that changes in most steps, it takes the typical change in a step, in standard deviations of the
-# number. If that of the second slowest number (the slowest may be a clock) is below `SLOW_CHANGE`, actions are
-# held for `STEPS_HELD` steps.
-
-
-SLOW_CHANGE = (
-    0.085  # standard deviations; in single random episodes LunarLander has .04 to .065, MountainCar .11 to .29
-)
-STEPS_HELD = 4  # steps
-FEWEST_STEPS = 30  # steps that are needed to tell
-
-
-class ActionRepeat(Wrapper[Any, Any, Any, Any]):
-    """An environment in which actions are held for `times` steps, or until illegal, or until the episode ends."""
-
-    def __init__(self, env: Any, times: int, task: Task) -> None:
-        super().__init__(env)
-        self.times, self.task = times, task
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        """Begin an episode."""
-        return reset_env(self.env, seed)
-
-    def step(self, action: Any) -> Any:
-        """Take an action and return the last observation, with the sum of the rewards."""
-        total = 0.0
-        for _ in range(self.times):
-            observation, reward, terminated, truncated, info = step_env(self.env, action)
-            total += checked_reward(reward)
-            mask = info.get("action_mask")
-            if terminated or truncated or not (mask is None or self.task.legal(mask)[self.task.number(action)]):
-                break
-        return observation, total, terminated, truncated, info
-
-
-class PracticeAgent(Agent):
-    """An agent that knows the layout of observations, and holds each action for `held` steps."""
-
-    @property
-    def held(self) -> int:
-        """For how many steps each action is held."""
-        return 1
-
-    def _take_layout(self, layout: Observed | None) -> None:
-        """Begin with a layout of observations, or check that it is the one learned so far."""
-        if self.steps == 0:
-            self._problem_basis = layout
-        elif layout and self._problem_basis and layout.layout != self._problem_basis.layout:
-            raise ValueError(
-                f"this agent has learned {self._task} with other observations, it cannot go on with these: "
-                f"{self._advice}"
-            )
-
-    def _replay(self, replay: Replay, progress: bool | None) -> None:
-        """Learn from all episodes of a log, if actions are held in it as this agent holds them."""
-        if not replay.hold(self.held):
-            raise ValueError(
-                f"this agent holds each action for {self.held} steps, but the log changes actions sooner: use an "
-                "agent with repeat=1, or one that has learned nothing yet"
-            )
-        super()._replay(replay, progress)
-
-    def _episode(self, env: Any) -> float:
-        """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""
-        if isinstance(env, Replay):
-            if not env.hold(self.held):
-                self._learner.counters[REPEAT] = 1  # from now on
-            return super()._episode(env)
-        assert self._task is not None
-        played: Any = env if self.held == 1 else ActionRepeat(env, self.held, self._task)
-        return super()._episode(played)
-
-    def _predict(
-        self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
-    ) -> tuple[int, int]:
-        """Return the number of the action of one environment, and its next state.
-
-        The state combines the period, for how many more steps the action is held, and the action. An action that
-        becomes illegal is replaced at once by another, which is held as long as any, as in learning.
-        """
-        if self.held == 1 or self._task is None:
-            return super()._predict(key, observation, state, start, deterministic, mask)
-        given = 0 if state is None or start else period_of(state)
-        before, action = divmod(given, self._task.actions)
-        h, left = divmod(before, self.held)
-        if left == 0 or not self._task.legal(mask)[action]:
-            decided, _ = super()._predict(key, observation, h, start, deterministic, mask)
-            action, left = decided - self._task.first_action, self.held
-        return self._task.first_action + action, ((h + 1) * self.held + left - 1) * self._task.actions + action
-
-
-def repeat_of(x: Floats, following: Floats) -> int:
-    """Return for how many steps to hold an action, given measured observations (T, m) and those that followed."""
-    if len(x) < FEWEST_STEPS:
-        return 1
-    change = following - x
-    moving = ((change != 0).mean(axis=0) > 0.5) & (x.std(axis=0) > 0)
-    if not moving.any():
-        return 1
-    speed = np.sort(np.sqrt((change[:, moving] ** 2).mean(axis=0)) / x[:, moving].std(axis=0))
-    return STEPS_HELD if speed[min(1, len(speed) - 1)] < SLOW_CHANGE else 1
-
-
 DIVERGED_TIMES = 10  # multiple of the largest plausible value beyond which values have diverged
 ATTEMPTS = 6  # ridges to try, each ten times the one before, when values diverge
 STEPS_PLANNED_ALWAYS = 5000  # steps up to which every episode has a plan of its own
@@ -564,7 +212,7 @@ RECENT = 4  # returns of either kind of lambda-return that are compared
 PLAYED_SHARE = 0.9  # of the steps of an episode have the action that a plan would take, if it has played
 OTHER = 4  # the kind that has earned less plays every fourth episode
 SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
-RESCALINGS, RECOVERIES, PLANNED, SCALED, REPEAT = 2, 3, 4, 5, 6  # indices in BoundedLearner.counters
+RESCALINGS, RECOVERIES, PLANNED, SCALED = 2, 3, 4, 5  # indices in BoundedLearner.counters
 UNBOUNDED = -np.inf, np.inf
 log = logging.getLogger("rlsvi")
 
