@@ -138,7 +138,7 @@ def test_counts_samples_and_values_are_those_of_raw_transitions(episodes):
     noise = agent._streams[POSTERIOR]
     twin = table.draw(model.legal, model.alpha, model.rho, noise.copy())
     sample = learner.plan(True, noise.copy())
-    worth = 2 * max(best_return(env.rows, agent), 0) or 1.0
+    worth = 2 * best_return(env.rows, agent)
     assert sample.worth[0] == pytest.approx(worth)
     assert sample.V[:S] == pytest.approx(solved(table, twin, S, worth), rel=1e-2)
 
@@ -223,14 +223,56 @@ def test_chance_is_noticed():
     assert agent.alpha > 0.2
 
 
-@pytest.mark.parametrize("size", [2.0**-10, 2.0**10])
-def test_rewards_of_any_size_are_learned_alike(size):
+class Lottery(gymnasium.Env):
+    """Three places; every action leads anywhere, and pays or costs some of the time. Ends after 12 steps."""
+
+    action_space, observation_space = Discrete(3), Box(0, 2, (1,))
+
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        self.t += 1
+        place, reward = self.np_random.integers(3), self.np_random.uniform(self.low, self.high)
+        paid = self.t > 4 and self.np_random.random() < 0.5 + 0.1 * action
+        return np.array([place], np.float32), reward * paid, False, self.t >= 12, {}
+
+
+class Sea(Grid):
+    """Going right costs a little, going left nothing; the prize is at the end of the rights."""
+
+    def step(self, action):
+        right, self.at, self.t = action % 2, (self.t + 1, self.at[1] + action % 2), self.t + 1
+        found = self.at[1] == self.size - 1
+        return self.show(*self.at), self.prize * (found - 0.01 * right), self.t == self.size - 1, False, {}
+
+
+@pytest.mark.parametrize("make", [DiscountedPSRL, rlsvi.agent_for])
+@pytest.mark.parametrize("size", [2.0**-13, 2.0**13, 1e-4, 1e4])
+@pytest.mark.parametrize(
+    "problem", [lambda: Grid(5, space=Box(0, 24, (1,)), show=lambda i, j: np.array([5.0 * i + j])),
+                lambda: Lottery(-1, 0), lambda: Lottery(0, 1), lambda: Lottery(-1, 1)],
+    ids=["maze", "costs", "prizes", "both"],
+)  # fmt: skip
+def test_rewards_of_any_size_are_learned_alike_from_the_first_step_on(problem, size, make):
     seen = []
-    for prize in (1.0, size):
-        env = Transitions(Grid(5, prize))
-        DiscountedPSRL(seed=3).learn(env, episodes=20)
-        seen.append([(s, a) for s, a, _, _ in env.rows])
+    for factor in (1.0, size):
+        env = Transitions(gymnasium.wrappers.TransformReward(problem(), lambda r, factor=factor: factor * r))
+        agent = make(seed=3) if make is DiscountedPSRL else make(env, seed=3)
+        agent.learn(env, episodes=10)
+        seen.append([a for _, a, _, _ in env.rows])
     assert seen[0] == seen[1]
+
+
+def test_a_prize_is_found_behind_costs_that_can_be_avoided():
+    env = Sea(8)
+    agent = DiscountedPSRL(seed=0).learn(env, episodes=60)
+    assert value(agent, env, 1) == pytest.approx(0.93)
 
 
 class Arms(gymnasium.Env):
@@ -322,7 +364,7 @@ def test_only_complete_returns_count():
             return 0, (1000.0, -2000.0)[self.t - 1], self.t == 2, False, {}
 
     learner = DiscountedPSRL(seed=0).learn(Trap(), episodes=1)._learner
-    assert learner.worth == 1.0
+    assert learner.worth == 1500.0
     assert learner.model.totals[WORST] == pytest.approx(-2000.0)
 
 

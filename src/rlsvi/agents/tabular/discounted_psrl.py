@@ -67,7 +67,8 @@ class DiscountedPSRL(Agent):
     optimism
         The value of an outcome not seen yet, as a multiple of the best discounted return from any step on to the
         end of its episode, and of episodes that were cut off as if they were repeated for ever. As long as no
-        return was positive, that value is 1: scale rewards up if costs are far below 1.
+        return was positive, that value is the median absolute reward other than 0 or, if it is more, twice that
+        multiple of the worst return, times the part of steps that cost nothing.
     sweeps
         Maximum number of updates of a state's value at the start of an episode.
     backups
@@ -279,9 +280,20 @@ class SparseLearner:
 
     @property
     def worth(self) -> float:
-        """The value of an unseen outcome: a multiple of the best return met, or 1 if none was positive."""
-        best = float(self.model.totals[BEST])
-        return self.planning.optimism * best if best > 0 else 1.0
+        """The value of an unseen outcome.
+
+        Where every step costs something, one reward more than nothing is enough to look for an end. Where costs
+        can be avoided, it takes a prize worth more than all of them together, also when it is discounted.
+        """
+        (best, worst), optimism = self.model.totals[BEST:], self.planning.optimism
+        if best > 0:
+            return float(optimism * best)
+        times, reward = self.model.times, self.model.reward
+        paid = reward != 0.0
+        if not paid.any():
+            return 1.0
+        free = times[~paid].sum() / times.sum()
+        return float(max(np.median(np.abs(reward[paid])), -2.0 * optimism * worst * free))
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Find an observation in the table; a prediction without a mask uses the actions that were legal."""
@@ -369,6 +381,10 @@ class SparseLearner:
         s = self.row(step.place)
         to = END if step.following is None else self.row(step.following)
         self.make_room()
+        if step.reward != 0.0 and not any(self.rewards) and not self.model.totals[BEST:].any():
+            assert self.sample is not None
+            self.sample.V[:] *= abs(step.reward)  # the first reward is the unit of values, which was 1
+            self.sample.worth[:] *= abs(step.reward)
         count(self.model, s, step.action, step.reward, to)
         self.visited.append((s, step.action))
         self.rewards.append(step.reward)
