@@ -94,7 +94,6 @@ def ours(folder, sweeps, clock):
 
     import rlsvi
     from rlsvi.agents.practice import bounded_rlsvi as passes
-    from rlsvi.agents.practice import chunks as log_learner
 
     plain = passes.all_chunks
 
@@ -109,7 +108,7 @@ def ours(folder, sweeps, clock):
             yield pass_of
 
     passes.all_chunks = timed
-    log_learner.LogLearner.SWEEPS, log_learner.LogLearner.TOLERANCE = sweeps - 1, 0.0
+    passes.BoundedLearner.SWEEPS, passes.BoundedLearner.TOLERANCE = sweeps - 1, 0.0
     env = rlsvi.envs.Spaces(Box(-np.inf, np.inf, (NUMBERS,), np.float32), Discrete(ACTIONS))
     basis = rlsvi.bases.Waves(features=FEATURES - NUMBERS - 1)
     agent = rlsvi.BoundedRLSVI(basis=basis, gamma=GAMMA, lam=RIDGE, seed=0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import rlsvi
 from contract.environments import Drift
-from rlsvi.agents.practice.learner import BoundedLearner
+from rlsvi.agents.practice.bounded_rlsvi import BoundedLearner
 from watch import MARK, marked
 
 CHUNK = 40

@@ -7,8 +7,15 @@ from gymnasium.spaces import Box, Dict, Discrete, Sequence
 
 import rlsvi
 from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, NoProgressWarning, agent_for, bases
-from rlsvi.agents.practice.learner import BoundedLearner, has_diverged, targets, usual_reward, values_of
-from rlsvi.agents.practice.regression import END, EpisodeHistory, FeatureRegression
+from rlsvi.agents.practice.bounded_rlsvi import BoundedLearner, has_diverged, largest_value
+from rlsvi.agents.practice.regression import (
+    END,
+    EpisodeHistory,
+    FeatureRegression,
+    targets,
+    usual_reward,
+    values_of,
+)
 from rlsvi.bases.layout import layout_of, scaled
 from rlsvi.bases.observed import is_table
 from rlsvi.core.archive import ArchiveError
@@ -212,7 +219,7 @@ def test_values_that_diverge_are_noticed_told_and_recovered_from(monkeypatch):
         ours.learn(Walk(), episodes=12)
     assert len(told) == ours.recoveries > 0
     assert {each.filename for each in told} == {__file__}
-    largest = ours._learner._largest((-np.inf, np.inf))
+    largest = largest_value(0.9, ours.steps, 0.999, -np.inf, np.inf)
     assert largest == pytest.approx(0.9 * min(1000, ours.steps))
     assert not has_diverged(ours.planned, largest)
     assert np.isfinite(ours._learner.theta).all()
@@ -261,7 +268,7 @@ def test_a_lock_is_opened_though_nothing_is_earned_before():
 
 def test_values_that_diverge_whatever_the_ridge_are_an_error_and_change_nothing(monkeypatch):
     ours = agent().learn(Walk(), episodes=3)
-    monkeypatch.setattr("rlsvi.agents.practice.learner.has_diverged", lambda *_: True)
+    monkeypatch.setattr("rlsvi.agents.practice.bounded_rlsvi.has_diverged", lambda *_: True)
     theta, streams = ours._learner.theta.copy(), ours._streams.copy()
     with pytest.warns(DivergenceWarning), pytest.raises(FactorError, match=r"the values diverge.*bounds"):
         ours.learn(Walk(), episodes=1)
@@ -429,7 +436,7 @@ def test_more_features_than_memory_are_refused_before_the_first_step(monkeypatch
 
 
 def test_plans_are_made_when_the_data_have_grown_by_a_share(monkeypatch):
-    monkeypatch.setattr("rlsvi.agents.practice.learner.STEPS_PLANNED_ALWAYS", 40)
+    monkeypatch.setattr("rlsvi.agents.practice.bounded_rlsvi.STEPS_PLANNED_ALWAYS", 40)
     ours, plans = agent(repeat=1).learn(Walk(), episodes=8), []
     for _ in range(60):
         ours.learn(Walk(), episodes=1)

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete
 import rlsvi
 from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures
 from rlsvi.agents.diagnosis import avoids_costs, lack_of_progress, lack_of_progress_at_random
-from rlsvi.agents.practice.learner import BoundedLearner
+from rlsvi.agents.practice.bounded_rlsvi import BoundedLearner
 
 
 class Line(gymnasium.Env):
@@ -120,7 +120,7 @@ def test_an_agent_is_not_advised_to_change_an_argument_that_it_does_not_have(kin
 @pytest.mark.filterwarnings("ignore::rlsvi.NoProgressWarning")
 @pytest.mark.parametrize("agent", [TableOrFeatures(seed=0), BoundedRLSVI(seed=0)], ids=["either", "features"])
 def test_the_same_is_said_after_loading(agent, tmp_path, monkeypatch):
-    monkeypatch.setattr("rlsvi.agents.practice.learner.UNSETTLED_CHANGE", 0.0)
+    monkeypatch.setattr("rlsvi.agents.practice.bounded_rlsvi.UNSETTLED_CHANGE", 0.0)
     agent = agent.clone().learn(Line(), episodes=40)
     agent.save(tmp_path / "agent")
     loaded = rlsvi.load(tmp_path / "agent")
@@ -136,7 +136,9 @@ def test_values_above_their_bound_are_spoken_of_if_they_are_most(monkeypatch):
     assert returns[:8].any()
     assert not returns[-5:].any()
     for share, spoken_of in ((0.5, False), (0.51, True)):
-        monkeypatch.setattr("rlsvi.agents.practice.learner.BoundedLearner.above", lambda *_, share=share: share)
+        monkeypatch.setattr(
+            "rlsvi.agents.practice.bounded_rlsvi.BoundedLearner.above", lambda *_, share=share: share
+        )
         assert ("lie above their upper bound" in agent.diagnose().advice) == spoken_of
 
 

@@ -15,8 +15,9 @@ from contract.state import assert_equal, everything
 from rlsvi import bases
 from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.agents.practice import chunks as log_learner
+from rlsvi.agents.practice.bounded_rlsvi import BoundedLearner
 from rlsvi.agents.practice.chunks import returns_in
-from rlsvi.agents.practice.learner import BoundedLearner, returns_to_go
+from rlsvi.agents.practice.regression import returns_to_go
 from rlsvi.bases.layout import grown, ranges_of, seen_in
 from rlsvi.core.archive import ArchiveError, opened
 from rlsvi.offline.stream import Stream, _compute, sources

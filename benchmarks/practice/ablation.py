@@ -87,15 +87,14 @@ def no_tuning():
 
 def usual_is_nothing():
     """Let bounds of values not consider one usual reward possible."""
-    from rlsvi.agents.practice import learner
+    from rlsvi.agents.practice import regression
 
-    with_margin = learner.with_margin
-    learner.with_margin = lambda returns, rewards, usual, gamma: with_margin(returns, rewards, 0.0, gamma)
+    with_margin = regression.with_margin
+    regression.with_margin = lambda returns, rewards, usual, gamma: with_margin(returns, rewards, 0.0, gamma)
 
 
-CHOICE, LEARNER = "agents.table_or_features", "agents.practice.learner"
+CHOICE, LEARNER = "agents.table_or_features", "agents.practice.bounded_rlsvi"
 REGRESSION, PARTS = "agents.practice.regression", "agents.practice.parts"
-AGENT = "agents.practice.bounded_rlsvi:BoundedRLSVI"
 BOUNDED = f"{LEARNER}:BoundedLearner"
 RULES = {
     AS_IT_IS: lambda: None,
@@ -127,8 +126,8 @@ RULES = {
     ),
     "no sweeps from the upper bound": lambda: replaced(BOUNDED, "_is_from_above", lambda self, mistakes: False),
     "no bounds": lambda: argument("bounds", None),
-    "bounds without a margin": lambda: replaced(LEARNER, "MARGIN", 0.0),
-    "bounds with half the span as margin": lambda: replaced(LEARNER, "MARGIN", 0.5),
+    "bounds without a margin": lambda: replaced(REGRESSION, "MARGIN", 0.0),
+    "bounds with half the span as margin": lambda: replaced(REGRESSION, "MARGIN", 0.5),
     "no usual reward in bounds": usual_is_nothing,
     "no lambda-returns": lambda: replaced(BOUNDED, "trace", 0.0),
     "one lambda for all features": lambda: replaced(BOUNDED, "trace", 0.5),

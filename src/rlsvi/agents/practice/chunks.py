@@ -3,7 +3,7 @@
     scale the features by what all rows have in common                               one pass over the log
     G_a = the sum of phi phi' over the steps with action a                           one pass
     until Q changes little                                                           one pass each
-        b_i = the lambda-return from step i, as in learner.py, but not beyond the end of its chunk
+        b_i = the lambda-return from step i, as in regression.py, but not beyond the end of its chunk
         y_a = the sum of phi b over the steps with action a
         Q = Phi (posterior mean for y)
 
@@ -11,35 +11,29 @@ Every chunk gives its own sums, and these are added in the order of the chunks. 
 weights therefore have the same bits for the same size of a chunk. Means, standard deviations and the returns
 observed from any step on are exact up to rounding.
 
-The sweeps of learner.py are not those of a log of one chunk: they keep Q of all rows from one sweep to the next,
-and take the misfit from residuals; here it follows from sums. Both give the same mean, but not the same bits.
+The sweeps of bounded_rlsvi.py are not those of a log of one chunk: they keep Q of all rows from one sweep to the
+next, and take the misfit from residuals; here it follows from sums. Both give the same mean, in other bits.
 """
 
 import math
-from copy import copy
 from functools import reduce
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from rlsvi.agents.contract import EPISODES, STEPS, Step
+from rlsvi.agents.contract import Step
 from rlsvi.agents.practice.features import Lookup, Sample, check_size, judges
-from rlsvi.agents.practice.held_actions import REPEAT
-from rlsvi.agents.practice.learner import (
-    PLANNED,
-    RECOVERIES,
-    SCALED,
+from rlsvi.agents.practice.regression import (
     UNBOUNDED,
-    BoundedLearner,
+    EpisodeHistory,
+    FeatureRegression,
     Planning,
     SweptValues,
-    largest_value,
-    sweep_safely,
+    Transitions,
     targets,
     values_of,
     with_margin,
 )
-from rlsvi.agents.practice.regression import EpisodeHistory, FeatureRegression, Transitions
 from rlsvi.bases.layout import Seen
 from rlsvi.bases.observed import Observed
 from rlsvi.core.archive import Archive, ArchiveError
@@ -48,7 +42,6 @@ from rlsvi.core.machine import one_thread
 from rlsvi.core.random import fill_normal
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError
-from rlsvi.envs.task import Task
 from rlsvi.offline.log import discounted_sums
 from rlsvi.offline.stream import Chunk, Each, Stream
 from rlsvi.progress import bar
@@ -237,37 +230,47 @@ def sweep_log(
     return SweptValues(theta, np.zeros((0, len(theta))), done, change, model.sigma, at_bounds, span), rate
 
 
-class LogLearner(BoundedLearner):
+class LogLearner:
     """The posterior of the last regression: weights N(theta, sigma^2 P^-1), and sigma^2 known or not.
 
     The plan is the posterior mean. A sample of the posterior is one of the last regression: its targets are those
     of the mean, where a sample in learning would have targets of its own.
+
+    Parameters
+    ----------
+    begun
+        A learner without experience, which looks at observations, has the features, and makes plans safe.
     """
 
     theta: Floats
     planned: SweptValues
+    regression: FeatureRegression
     ridge: float
     shape: float  # of the posterior of sigma^2; 0 if sigma is known
     rate: float
+    unsettled = 0
 
-    @classmethod
-    def of(cls, empty: BoundedLearner) -> Self:
-        """Return a learner without experience, like another one, whose features are of this kind."""
-        lookup = empty.lookup
-        if not isinstance(lookup.basis, Observed):
+    def __init__(self, begun: Any) -> None:
+        if not isinstance(begun.lookup.basis, Observed):
             raise ValueError(
                 "chunk= is for features that are computed from many observations at once: give the agent a basis "
                 "such as bases.Fourier(), or one of your own with rows(x), or fit the log without chunk="
             )
-        if lookup.categories is not None and lookup.categories.values:
+        if begun.lookup.categories is not None and begun.lookup.categories.values:
             raise ValueError("chunk= cannot number the texts or categories of a log: fit it without chunk=")
-        learner = cls(empty.task, copy(lookup), empty.history.x.shape[1], empty.planning)
-        learner.counters[REPEAT] = 1
-        return learner
+        self.begun, self.counters = begun, begun.counters
+        self.look, self.values, self.exported = begun.look, begun.values, begun.exported
+
+    @property
+    def lookup(self) -> Lookup:
+        """The features."""
+        lookup: Lookup = self.begun.lookup
+        return lookup
 
     def fit(self, stream: Stream, each: Each, progress: bool | None = None) -> None:
         """Learn from all of a log."""
-        planning, most = self.planning, self.SWEEPS
+        begun = self.begun
+        most, planning = begun.SWEEPS, begun.planning
         with one_thread(), bar((most + 3) * len(stream), "chunks", progress) as advance:
 
             def watched(*work: Any) -> Any:
@@ -280,27 +283,26 @@ class LogLearner(BoundedLearner):
             least, greatest, returns = returns_in(stream, gamma, chosen)
             self._scale(summary, returns)
             sums = reduce(np.add, watched(gram_of, self.lookup))
-            self.regression = regression = FeatureRegression(len(sums), sums.shape[1])
-            regression.sums = sums
+            self.regression = FeatureRegression(len(sums), sums.shape[1])
+            self.regression.sums = sums
             bounds = planning.bounds or UNBOUNDED
             if bounds == "attainable":
                 bounds = with_margin((least, greatest), summary.rewards, summary.usual_reward, gamma)
-            made = Targets(bounds, gamma, self.trace)
+            made = Targets(bounds, gamma, begun.trace)
 
             def sweeps(model: Planning, first: bool) -> SweptValues:
                 self.ridge = model.ridge
-                outcome, self.rate = sweep_log(watched, self.lookup, regression, model, made, most, self.TOLERANCE)
+                outcome, self.rate = sweep_log(
+                    watched, self.lookup, self.regression, model, made, most, begun.TOLERANCE
+                )
                 return outcome
 
             largest = max(abs(reward) for reward in summary.rewards)
-            model = self._model(summary.usual_reward)
-            outcome = sweep_safely(sweeps, model, largest_value(largest, stream.rows, gamma, *bounds))
-        self.shape = model.shape + 0.5 * stream.rows if model.shape else 0.0
-        sigma = math.sqrt(self.rate / self.shape) if self.shape else model.sigma
+            outcome = begun.swept(sweeps, summary.usual_reward, largest, stream.rows, bounds)
+        self.shape = planning.shape + 0.5 * stream.rows if planning.shape else 0.0
+        sigma = math.sqrt(self.rate / self.shape) if self.shape else planning.sigma
         self.planned, self.theta = outcome._replace(sigma=sigma), outcome.theta
-        for at, count in ((EPISODES, summary.episodes), (STEPS, stream.rows), (RECOVERIES, outcome.recoveries)):
-            self.counters[at] = count
-        self.counters[[PLANNED, SCALED]] = stream.rows
+        begun.count_log(summary.episodes, stream.rows, outcome.recoveries)
 
     def _scale(self, summary: Summary, returns: Floats) -> None:
         """Choose the features for all rows, so that they predict the returns of some steps best."""
@@ -310,7 +312,7 @@ class LogLearner(BoundedLearner):
                 lookup.warn_outside(x)
         lookup.follow(np.stack([summary.least, summary.most]))
         sample = Sample(summary.x, summary.action, summary.episode, returns)
-        self.lookup = lookup.tune(summary.seen, sample, int(summary.rows), self.planning.ridge)
+        self.begun.lookup = lookup.tune(summary.seen, sample, int(summary.rows), self.begun.planning.ridge)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SweptValues:
         """Return the posterior mean, or a sample of the last regression."""
@@ -318,7 +320,6 @@ class LogLearner(BoundedLearner):
             self.refuse_more()
         if not sampled:
             return self.planned
-        assert self.regression is not None
         sigma = self.planned.sigma
         if self.shape:
             sigma = math.sqrt(self.rate / gamma_variate(stream, self.shape))
@@ -337,22 +338,20 @@ class LogLearner(BoundedLearner):
 
     def state(self) -> dict[str, Any]:
         """Return the sums, the weights, and how the plan was made."""
-        assert self.regression is not None
         plan = self.planned
         made = self.ridge, self.shape, self.rate, plan.sweeps, plan.change, plan.sigma, plan.at_bounds, *plan.span
         arrays = {"log.sums": self.regression.sums, "log.plan": np.array(made, np.float64), "theta": self.theta}
         return arrays | {"counters": self.counters, **self.lookup.state()}
 
     @classmethod
-    def read(cls, task: Task, lookup: Lookup, planning: Planning, file: Archive) -> Self:
+    def read(cls, begun: Any, file: Archive) -> Self:
         """Return what was learned from a log in chunks, of which only sums are in the file."""
-        if not isinstance(lookup.basis, Observed):
-            raise ArchiveError("is damaged: a log in chunks is learned with features")
-        A, dim, layout = task.actions, file.shape("log.sums", 3)[2], lookup.basis.layout
+        task, lookup = begun.task, begun.lookup
+        A, dim = task.actions, file.shape("log.sums", 3)[2]
         if file.shape("log.sums", 3) != (A, dim, dim):
             raise ArchiveError(f"is damaged: its sums are not those of {task}")
-        learner = cls(task, lookup, layout.size, planning)
-        learner._read_features(file, dim, np.zeros((1, layout.size)))
+        begun.read_features(file, dim, np.zeros((1, lookup.basis.layout.size)))
+        learner = cls(begun)
         check_size(task, dim)
         learner.regression = regression = FeatureRegression(A, dim)
         regression.sums, learner.theta = file.take("log.sums", (A, dim, dim)), file.take("theta", (A, dim))

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from rlsvi.agents.contract import warn
-from rlsvi.agents.practice.parts import check_weights, regression_of, usual_features
-from rlsvi.agents.practice.regression import EpisodeHistory
+from rlsvi.agents.practice.parts import PartsRegression, check_weights, usual_features
+from rlsvi.agents.practice.regression import EpisodeHistory, FeatureRegression
 from rlsvi.bases.basis import MeasuredBasis, bound
 from rlsvi.bases.categories import MOST_CATEGORIES, Categories
 from rlsvi.bases.layout import Layout, Seen, grown, ranges_of, seen_in, vector_of
@@ -79,7 +79,8 @@ def weights(
 ) -> Floats:
     """Return the weights (A, d) of a regression on the steps that are `known`."""
     action, b, row = sample.action, sample.b, np.arange(len(sample.b))
-    regression = regression_of(actions, phi.shape[1], parts)
+    dim = phi.shape[1]
+    regression = PartsRegression(parts, dim) if parts else FeatureRegression(actions, dim)
     regression.extend(phi)
     regression.add(row[known], action[known], np.ones(np.count_nonzero(known)))
     regression.factor(ridge)

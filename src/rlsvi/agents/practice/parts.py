@@ -107,11 +107,6 @@ class PartsRegression(FeatureRegression):
         return shaped
 
 
-def regression_of(actions: int, dim: int, parts: tuple[int, ...]) -> FeatureRegression:
-    """Return the regression for actions, or for the values of their parts."""
-    return PartsRegression(parts, dim) if parts else FeatureRegression(actions, dim)
-
-
 def usual_features(parts: tuple[int, ...]) -> int:
     """Return up to how many features plans are quick."""
     return USUAL_WEIGHTS // blocks_of(parts)

@@ -1,5 +1,6 @@
-"""What the practice agent has seen, step by step, and the regression of per-action blocks on features of it."""
+"""What the practice agent has seen, step by step, its targets, and the regression of them on features."""
 
+import math
 from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple, Self
@@ -8,10 +9,11 @@ import numpy as np
 
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import LARGEST_NUMBER
-from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.machine import ROWS, blocks, on_all_cores
 from rlsvi.core.regression import cholesky, solve_triangular
 from rlsvi.envs.actions import starts_of
+from rlsvi.offline.log import discounted_sums
 
 # ---- What was seen: observations as rows, and the transitions between them ----------------------------------
 #
@@ -168,6 +170,114 @@ class EpisodeHistory:
         if ((steps.next == END) & ~last).any() or not legal.any(axis=1).all():
             raise ArchiveError("is damaged: an observation or a step in its history makes no sense")
         return cls.of(x, legal, steps, last, parts)
+
+
+# ---- What targets are made of: values within bounds, followed through episodes ------------------------------
+
+MARGIN = 0.1  # of the span of observed returns, by which bounds exceed them
+UNBOUNDED = -np.inf, np.inf
+
+
+class Planning(NamedTuple):
+    """The prior of the weights, and what value iteration depends on."""
+
+    ridge: float
+    sigma: float  # if the noise is known
+    shape: float  # if the noise is unknown; 0 if it is known
+    scale: float
+    in_usual_rewards: bool  # whether `scale` is in units of the squared usual reward
+    gamma: float
+    bounds: Any  # of the values behind targets: "attainable", two numbers, or None
+    memory: int | None  # most steps to keep
+    repeat: int | None  # how long actions are held; None: by rule
+
+
+class SweptValues(NamedTuple):
+    """The result of the sweeps."""
+
+    theta: Floats  # (A, d)
+    Q: Floats  # (N, A) the values of theta
+    sweeps: int
+    change: float  # of Q in the last sweep, relative to the size of Q
+    sigma: float
+    at_bounds: float  # fraction of the values behind targets that were clipped to the bounds
+    span: tuple[float, float]  # smallest and largest value of the mean
+    recoveries: int = 0  # how many times values diverged and were planned anew with ten times the ridge
+    mistakes: bool = False  # whether lambda-returns followed mistakes
+
+
+def attainable(history: EpisodeHistory, gamma: float) -> tuple[float, float]:
+    """Return the least and the greatest plausible value of a state, given the rewards seen.
+
+    These are the discounted returns observed from any step to the end of its episode, and a tenth of their span
+    more, but not beyond the least and the greatest reward for ever. One usual reward is always considered
+    possible: without it, nothing would be worth trying while there were no rewards or only costs.
+    """
+    returns, rewards = returns_to_go(history, gamma), history.transitions.reward
+    return with_margin(
+        (float(returns.min()), float(returns.max())),
+        (float(rewards.min()), float(rewards.max())),
+        usual_reward(history),
+        gamma,
+    )
+
+
+def with_margin(
+    returns: tuple[float, float], rewards: tuple[float, float], usual: float, gamma: float
+) -> tuple[float, float]:
+    """Return bounds of values, given the least and greatest return and reward observed, and the usual reward."""
+    least, most = returns
+    margin = max(MARGIN * (most - least), usual)
+    if gamma >= 1:
+        return least - margin, most + margin
+    worst, best = (reward / (1 - gamma) for reward in rewards)  # one of them in every step, for ever
+    low, high = least - margin, most + margin
+    return max(low, worst) if worst <= least else low, min(high, max(best, usual)) if best >= most else high
+
+
+def usual_reward(history: EpisodeHistory) -> float:
+    """Return the unit of reward without prior knowledge: the geometric mean of nonzero absolute rewards, or 1."""
+    reward = history.transitions.reward
+    some = np.abs(reward[reward != 0])
+    return math.exp(float(np.log(some).mean())) if some.size else 1.0
+
+
+def returns_to_go(history: EpisodeHistory, gamma: float) -> Floats:
+    """Return the discounted sum of rewards from each step to the end of its episode, as far as it was observed."""
+    reward = history.transitions.reward
+    out = np.empty(len(reward))
+    discounted_sums(reward, history.last, gamma, out)
+    return out
+
+
+def values_of(history: EpisodeHistory, Q: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
+    """Return V of every row and, last, of the end, clipped to the bounds; and the fraction that was clipped."""
+    best = best_values(Q, history.legal, history.parts)
+    V = np.zeros(len(Q) + 1)  # the last entry stands for the end
+    np.clip(best, *bounds, out=V[:-1])
+    return V, float((V[:-1] != best).mean())
+
+
+def targets(
+    history: EpisodeHistory, V: Floats, gamma: float, trace: float = 0.0, mistakes: bool = False
+) -> Floats:
+    """Return the target of every transition, given V of the rows and of the end."""
+    steps = history.transitions
+    out = np.empty(len(steps.reward))
+    trace_back(steps.reward, V[steps.next], history.last, gamma, trace, mistakes, out)
+    return out
+
+
+@compiled
+def trace_back(
+    reward: Floats, V: Floats, last: Bools, gamma: float, trace: float, mistakes: bool, out: Floats
+) -> None:
+    """Compute lambda-returns, given the values V after each step; without mistakes, as far as they exceed V."""
+    following = 0.0
+    for i in range(reward.size - 1, -1, -1):
+        if last[i] or i == reward.size - 1 or (following < V[i] and not mistakes):
+            following = V[i]
+        following = out[i] = reward[i] + gamma * ((1.0 - trace) * V[i] + trace * following)
 
 
 # ---- The regression of per-action blocks on state features, for all blocks at once by matrix products --------
