@@ -572,7 +572,7 @@ class BoundedLearner:
     def remember(self, steps: list[Step], plan: SweptValues | None, ended: bool) -> "BoundedLearner":
         """Return a learner that includes these transitions; this one stays unchanged, even if an error occurs."""
         later = copy(self)
-        later.lookup, later.history = copy(self.lookup), self.history.copy()
+        later.lookup, later.history = copy(self.lookup), copy(self.history)
         later.regression = self.regression.copy() if self.regression is not None else None
         later.counters = self.counters + np.array([ended, len(steps), 0, 0, 0, 0, 0])
         later.total = self.total + sum(step.reward for step in steps)
@@ -717,11 +717,13 @@ class BoundedLearner:
         steps: float,
         bounds: tuple[float, float],
     ) -> SweptValues:
-        """Return the result of sweeps, safely, given the usual and the largest reward and the number of steps."""
+        """Return the result of sweeps, done safely, given what rewards usually and at most are, and how many."""
         model = self.planning
         if model.in_usual_rewards:
             model = model._replace(scale=model.scale * usual**2)
-        return sweep_safely(sweeps, model, largest_value(largest, steps, model.gamma, *bounds))
+        in_every_step = (largest or 1.0) * min(1 / max(1 - model.gamma, 1e-300), steps)
+        plausible = max(abs(v) for v in (in_every_step, *bounds) if np.isfinite(v))
+        return sweep_safely(sweeps, model, plausible)
 
     def _is_from_above(self, mistakes: bool) -> bool:
         """Return whether sweeps of such a plan begin at the upper bound, if there is one."""
@@ -896,12 +898,6 @@ def sweep(
         theta = theta + sigma * shift
     least, greatest = float(fitted.min()), float(fitted.max())
     return SweptValues(theta, Q, done, change, sigma, at_bounds, (least, greatest))
-
-
-def largest_value(reward: float, steps: float, gamma: float, *known: float) -> float:
-    """Return the largest plausible value: the largest reward in every step, or what is known of it."""
-    longest = min(1 / max(1 - gamma, 1e-300), steps)
-    return max(abs(v) for v in ((reward or 1.0) * longest, *known) if np.isfinite(v))
 
 
 def sweep_safely(sweeps: Callable[[Planning, bool], SweptValues], model: Planning, largest: float) -> SweptValues:

@@ -100,10 +100,6 @@ class EpisodeHistory:
         """Whether a step was the last of its episode, (T,)."""
         return self._last[: self._steps]
 
-    def copy(self) -> Self:
-        """Return a copy to add to."""
-        return copy(self)
-
     def row(self, x: Floats, legal: Bools) -> int:
         """Return the row of an observation: the last one if it is the same, otherwise a new one."""
         i = self._rows - 1
