@@ -103,7 +103,7 @@ RULES = {
     "only features": lambda: only("features"),
     "no fall back": lambda: replaced(f"{CHOICE}:Record", "fallen_returns", lambda self: None),
     "no comparison of errors": lambda: replaced(
-        f"{CHOICE}:ChoosingLearner", "_errors", lambda self, record: (1, 1)
+        f"{CHOICE}:ChoosingLearner", "_compare", lambda self, record: (0, 1, 1, 1)
     ),
     "errors compared in certain problems too": lambda: replaced(f"{CHOICE}:Record", "is_random", property(bool)),
     # features

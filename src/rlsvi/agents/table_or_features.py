@@ -4,25 +4,28 @@
     after 2, 3, 4, 6, 8, 12, 16, .. episodes
         seen = the part of the steps of all episodes but the first at an observation seen in an earlier episode
         known = the part of recent steps whose observation and action occurred together in an earlier episode
-        errors = those of a table and of features in predicting what recent steps led to, from earlier episodes
-        with a table: if seen < 1/10, or outcomes are random, known < 1/2 and features predict clearly better,
-            learn all episodes with features from now on
-        with features: if known >= 1/2, unless features predict better,
-            learn all episodes with a table from now on
+        gain = by how much features predict better than a table what steps led to, in episodes held out
+        with a table: if seen < 1/10, learn all episodes with features from now on
+        otherwise, if outcomes are random, and there are four episodes:
+            if gain exceeds its standard error, learn all episodes with features from now on
+            if gain is below minus twice its standard error, learn all episodes with a table from now on
+        otherwise, with features: if known >= 1/2, learn all episodes with a table from now on
     after each episode: if more than half of the gain in returns is lost since the last change, go back, and judge
         again when there are twice as many episodes; but not while there are only costs and outcomes are certain
     until 10,000 steps are kept, or actions are held for several steps; then the choice is final
     (never before the first decision, nor within eight episodes of a change), as it is after seven changes
 
 A picture of a maze is a table however many numbers it has. Where nothing recurs, all cells are untried and a
-table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
+table plays at random: eight steps that met nothing known are enough to tell, or 30 where all numbers are whole.
 Where stocks or queues are counted, observations recur, and features may be better nevertheless, because chance
 shows a table something new for ever. Where outcomes are certain, a table that explores needs to see each of them
 once, however well features predict small costs on the way; and if nothing but costs was found yet, looking on
 costs something.
 
 What a step led to is the sum of the rewards that followed, discounted by 0.9 (or gamma, if it is less): sums over
-a longer time are mostly noise. An episode that was cut off counts as if the usual reward had followed.
+a longer time are mostly noise. An episode that was cut off counts as if the usual reward had followed. Every other
+episode is predicted from the rest, and the rest from these. Noise is in the errors of both, so that they hardly
+differ; what tells is whether the difference has the same sign in most episodes.
 """
 
 import logging
@@ -40,7 +43,7 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.diagnosis import CHECKED_FROM
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.practice.features import Sample, judges, weights
+from rlsvi.agents.practice.features import Sample, errors_of, judges, weights
 from rlsvi.agents.practice.held_actions import REPEAT, PracticeAgent
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
 from rlsvi.bases import Observed, of
@@ -54,12 +57,12 @@ from rlsvi.core.random import Seed
 from rlsvi.envs.task import Task
 from rlsvi.offline.log import discounted_sums
 
-LEAST_SEEN, MOST_KNOWN = 0.1, 0.5  # shares below which features learn, and above which a table does
-ERROR_TO_LEAVE, ERROR_TO_STAY = 0.75, 0.9  # of the error of a table: features below them replace a table, and stay
+LEAST_SEEN, LEAST_KNOWN = 0.1, 0.5  # shares below which features learn, and from which on a table does
+FEATURES_SURE, TABLE_SURE = 1.0, 2.0  # standard errors by which predictions must be better
+FEWEST_REAL, FEWEST_WHOLE = 8, 30  # steps that tell that little recurs, by the numbers observed
+RIDGE = 20.0  # of the regression that predicts: what a step led to is mostly noise
 MOST_DISCOUNT = 0.9  # the discount of the rewards that are predicted, at most
-FEWEST_STEPS = 30  # the number of steps that a decision is based on, at least
-FEWEST_EPISODES = 4  # episodes before and after a change that tell whether returns have fallen, at least
-COMPARED_FROM = 8  # episodes, from which on features that predict better replace a table
+FEWEST_EPISODES = 4  # that predictions are compared on, and before and after a change that tell if returns fell
 CHANGES = 7  # after which the choice is final
 FINAL_STEPS, FINAL_NUMBERS = 10_000, 2**24  # steps, and numbers of observations, beyond which the choice is final
 TABLE_REMEDY = "try another gamma=, or rlsvi.DiscountedPSRL with another optimism="
@@ -273,7 +276,7 @@ class ChoosingLearner:
         record = self.record
         assert record is not None
         changes = record.changes
-        if record.counted >= FEWEST_STEPS and (judged := self._judge(record)) is not None:
+        if (judged := self._judge(record)) is not None:
             table, self.choice = judged
             if table != self.table:
                 self.active, self.table, changes = self._replay(record, table), table, changes + 1
@@ -296,53 +299,52 @@ class ChoosingLearner:
         if went_back or not is_judged(episodes):
             return None
         seen = record.seen / record.counted
-        if table and seen < LEAST_SEEN:
+        if table and seen < LEAST_SEEN and record.counted >= (FEWEST_WHOLE if record.is_whole else FEWEST_REAL):
             return False, Judgement(NEW, episodes, seen)
-        too_early = episodes < COMPARED_FROM or not record.is_random
-        if table == (record.known >= MOST_KNOWN) or (table and too_early):
-            return table, Judgement(KNOWN if record.known >= MOST_KNOWN else UNKNOWN, episodes, record.known)
-        with one_thread():
-            errors = self._errors(record)
-        better = errors[1] < (ERROR_TO_LEAVE if table else ERROR_TO_STAY) * errors[0]
-        return not better, Judgement(FEATURES if better else TABLE, episodes, record.known, *errors)
+        if record.is_random and episodes >= FEWEST_EPISODES:
+            with one_thread():
+                gain, error, *errors = self._compare(record)
+            if gain > FEATURES_SURE * error or gain < -TABLE_SURE * error:
+                table = gain < 0
+            return table, Judgement(TABLE if table else FEATURES, episodes, record.known, *errors)
+        recurs = record.known >= LEAST_KNOWN
+        return table or recurs, Judgement(KNOWN if recurs else UNKNOWN, episodes, record.known)
 
-    def _errors(self, record: "Record") -> tuple[float, float]:
-        """Return the errors of a table and of features in predicting what recent steps led to, from earlier ones.
+    def _compare(self, record: "Record") -> tuple[float, float, float, float]:
+        """Return by how much features predict an episode better than a table, its standard error, and both errors.
 
         A table predicts the mean of what the same observation and action led to, with the overall mean as one more
         outcome. Errors are roots of mean squares.
         """
         steps = [step for episode in record.episodes for step in episode]
         row, action = np.array([step[:2] for step in steps]).T
-        ends = np.cumsum([len(episode) for episode in record.episodes])
-        held, last = np.arange(len(steps)) >= ends[record.recent - 1], np.isin(np.arange(len(steps)), ends - 1)
-        reward, b, gamma = (
-            np.array([step[2] for step in steps]),
-            np.empty(len(steps)),
-            min(MOST_DISCOUNT, self.agent.gamma),
+        ends, at = np.cumsum([len(episode) for episode in record.episodes]), np.arange(len(steps))
+        last, episode = np.isin(at, ends - 1), np.searchsorted(ends, at, side="right")
+        reward, led_to = np.array([step[2] for step in steps]), np.empty(len(steps))
+        gamma = min(MOST_DISCOUNT, self.agent.gamma)
+        reward[last & np.array([step[3] != END for step in steps])] += gamma / (1 - gamma) * reward.mean()
+        discounted_sums(reward, last, gamma, led_to)
+
+        chosen, cell = judges(len(steps)), row * self.task.actions + action
+        sample = Sample(
+            np.array([record.x[i] for i in row[chosen]]), action[chosen], episode[chosen], led_to[chosen]
         )
-        cut_off = last & np.array([step[3] != END for step in steps])
-        reward[cut_off] += gamma / (1 - gamma) * reward[~held].mean()
-        discounted_sums(reward, last, gamma, b)
-        b -= b[~held].mean()
-
-        cell = row * self.task.actions + action
-        sums, times = np.bincount(cell[~held], b[~held]), np.bincount(cell[~held])
-        known = np.where(cell < len(times), cell, 0)
-        table = np.where(cell < len(times), sums[known] / (times[known] + 1), 0.0)
-
-        chosen = judges(len(steps))
-        episode = np.searchsorted(ends, chosen, side="right")
-        x, action, held, b = np.array([record.x[i] for i in row[chosen]]), action[chosen], held[chosen], b[chosen]
         features: Any = self.agent.inner(False, self.task)
-        lookup, ridge = features._lookup(self.task), features._planning.ridge
-        sample = Sample(x, action, episode, b)
-        past = sample.of(~held)
-        lookup.follow(past.x)
-        lookup = lookup.tune(lookup.seen(past.x), past, len(past.b), ridge)
-        phi = lookup.features(x)
-        theta = weights(phi, self.task.actions, sample, ~held, ridge)
-        return rms(table[chosen], b, held), rms(np.einsum("nd,nd->n", phi, theta[action]), b, held)
+        lookup = features._lookup(self.task)
+        lookup.follow(sample.x)
+        phi = lookup.tune(lookup.seen(sample.x), sample, len(steps), RIDGE).features(sample.x)
+        errors = np.empty((2, len(chosen)))
+        for half in (0, 1):
+            held, known = sample.episode % 2 == half, episode % 2 != half
+            b = led_to - led_to[known].mean()
+            sums, times = (np.bincount(cell[known], each, cell.max() + 1) for each in (b[known], None))
+            table, away = (sums / (times + 1))[cell[chosen]], sample._replace(b=b[chosen])
+            theta = weights(phi, self.task.actions, away, ~held, RIDGE)
+            errors[:, held] = (table - away.b)[held] ** 2, errors_of(phi, theta, away)[held]
+        _, number = np.unique(sample.episode, return_inverse=True)
+        gains = np.bincount(number, errors[0] - errors[1])
+        error = float(gains.std(ddof=1)) / math.sqrt(len(gains))
+        return float(gains.mean()), error, *np.sqrt(errors.mean(axis=1)).tolist()
 
     def _replay(self, record: "Record", table: bool) -> Any:
         """Return a learner of the other kind that has learned from all episodes."""
@@ -364,11 +366,6 @@ class ChoosingLearner:
         if self.choice != Judgement():
             arrays["choice"] = np.array(self.choice)
         return arrays if self.record is None else arrays | self.record.state(self.table)
-
-
-def rms(predicted: Floats, b: Floats, held: Bools) -> float:
-    """Return the root of the mean squared error of the steps held out."""
-    return math.sqrt(float(((predicted - b)[held] ** 2).mean()))
 
 
 def is_judged(episodes: int) -> bool:
@@ -394,15 +391,15 @@ class Judgement(NamedTuple):
         if self.reason == START:
             return (
                 "Learning with a table for now: whether observations recur, so that a table is enough, is judged "
-                f"once there are {FEWEST_STEPS} steps after the first episode."
+                "from the second episode on."
             )
         share, kind = f"{100 * self.share:.0f}%", "a table" if table else "features"
         taken = (
             f"in {share} of recent steps the action had been taken at the same observation in an earlier episode"
         )
         errors = (
-            f"{taken}, and what they led to is predicted with an error of {self.table:.3g} by a table and of "
-            f"{self.features:.3g} by features"
+            "from other episodes, what steps led to is predicted with an error of "
+            f"{self.table:.3g} by a table and of {self.features:.3g} by features"
         )
         now, before = (self.features, self.table) if table else (self.table, self.features)
         other = "features" if table else "a table"
@@ -458,11 +455,9 @@ class Record(NamedTuple):
 
     @property
     def recent(self) -> int:
-        """The first of the recent episodes: those after the last judgement, and more if these are short."""
+        """The first of the recent episodes: those after the last judgement."""
         first = len(self.episodes) - 1
         while not is_judged(first) and first > 1:
-            first -= 1
-        while first > 1 and sum(len(episode) for episode in self.episodes[first:]) < FEWEST_STEPS:
             first -= 1
         return first
 
@@ -476,6 +471,11 @@ class Record(NamedTuple):
     def is_rewarded(self) -> bool:
         """Whether any step has paid more than 0."""
         return any(step[2] > 0 for episode in self.episodes for step in episode)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all numbers of all observations are whole."""
+        return all((x == np.rint(x)).all() for x in self.x)
 
     @property
     def is_random(self) -> bool:
