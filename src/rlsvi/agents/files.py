@@ -132,8 +132,8 @@ def _agent(file: Archive, basis: Any) -> Any:
     for name, usual in kind._former.items():
         if (former := header["arguments"].pop(name, usual)) != usual:
             raise ArchiveError(
-                f"was made with {name}={former!r:.100}, which is no argument any more: load it with the version that "
-                f"saved it, rlsvi {header.get('rlsvi')!s:.20}, or learn anew without {name}="
+                f"was made with {name}={former!r:.100}, which is no argument any more: load it with the version "
+                f"that saved it, rlsvi {header.get('rlsvi')!s:.20}, or learn anew without {name}="
             )
     lacks = sorted({*signature(kind).parameters} ^ {*header["arguments"]})
     if lacks:
