@@ -190,15 +190,15 @@ def test_a_little_more_is_not_called_no_more(last, says, monkeypatch):
 
 
 class Short(Line):
-    """Episodes of one step, so that nothing is decided after twenty."""
+    """Episodes of one step, so that nothing is decided after eight."""
 
     def step(self, action):
         return self.look(), 1.0, True, False, {}
 
 
 def test_no_arguments_are_advised_before_a_table_or_features_are_chosen():
-    agent = TableOrFeatures(seed=0).learn(Short(), episodes=20)
-    assert agent._learner.choice.reason == 0
+    agent = TableOrFeatures(seed=0).learn(Short(), episodes=8)
+    assert agent.uses_table
     assert agent.diagnose().advice.startswith("it is too early to tell")
     agent.learn(Short(), episodes=20)
     assert "too early" not in agent.diagnose().advice

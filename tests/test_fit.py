@@ -65,7 +65,7 @@ OF_THE_SEED = {
     "StationaryRLSVI": {"theta", "watch"},
     "BoundedRLSVI": {"earned", "mistakes", "theta", "warm"},
     "DiscountedPSRL": {"V"},
-    "TableOrFeatures": {"V"},
+    "TableOrFeatures": {"V", "earned", "mistakes", "theta", "warm"},
     "ContinualRLSVI": {"theta", "walk.mean", "walk.reach", "walk.w", "walk.watch"},
     **{kind.__name__: {"plan.Q", "plan.V"} for kind in TabularAgent.__subclasses__() if kind._samples},
 }

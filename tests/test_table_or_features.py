@@ -68,6 +68,7 @@ def test_observations_that_recur_stay_a_table():
 
 def test_nothing_is_chosen_where_features_would_be_a_table_too(monkeypatch, tmp_path):
     monkeypatch.setattr(table_or_features, "LEAST_SEEN", 1.1)  # nothing recurs often enough
+    monkeypatch.setattr(table_or_features, "FEWEST_WHOLE", 1)
     assert not TableOrFeatures(seed=0).learn(Counted(), episodes=2).uses_table
     agent = TableOrFeatures(seed=0).learn(Counted(others=2), episodes=3)
     assert agent.uses_table

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LONG_EPISODE = 10_000  # steps of one episode that call for a warning
+SHARED = "_task", "_problem_basis", "_earned", "_coming", "_found_reward", "_told"  # with agents that it uses
 SINGLE_KEY = -1  # the key of the sample for a single environment
 
 
@@ -190,7 +191,7 @@ class Agent:
         self._learner: Any = None
         self._setting: dict[str, Any] = {}  # other properties of the task, such as the size of a board
         self._surplus = 0, 0
-        self._warned_of_no_progress = False
+        self._told: set[str] = set()  # of what it has warned
         self._earned = array("d")  # the returns of the episodes learned from, NaN where one is not known
         self._coming: tuple[int, Any] = 0, ()  # episodes so far, and the returns of the next ones
         self._found_reward = False  # whether a step that it has played was rewarded
@@ -318,15 +319,24 @@ class Agent:
                 + self._what_to_try(),
             )
 
-    def _miss_progress(self, wrong: str, remedy: str = "") -> None:
-        """Warn, once, of what is wrong, if anything is, with what to try."""
-        if wrong and not self._warned_of_no_progress:
-            self._warned_of_no_progress = True
+    def _miss_progress(self, wrong: str, remedy: str = "", of: str = "progress") -> None:
+        """Warn, once of each kind, of what is wrong, if anything is, with what to try."""
+        if wrong and of not in self._told:
+            self._told.add(of)
             warn(f"{wrong}: {remedy or self._what_to_try()}; agent.diagnose() tells more", NoProgressWarning)
 
     def _state(self) -> dict[str, Any]:
         """Return all arrays of what was learned that a file must contain."""
         return dict(self._learner.state())
+
+    def _on_behalf_of(self, other: "Agent", learner: Any, remedy: str) -> Self:
+        """Return this agent with the task and returns of another that uses it, and with a learner of its own kind.
+
+        What it tells and warns of is then about the other agent, with `remedy` if there is no progress.
+        """
+        self.__dict__ |= {name: other.__dict__[name] for name in SHARED}
+        self._learner, self._remedy = learner, remedy
+        return self
 
     def _adopt(self, mdp: FiniteMDP, basis: Basis) -> None:
         """Start an MDP, to be learned in the fused loop, with `basis` unless the agent has its own."""
@@ -592,7 +602,7 @@ class Agent:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoProgressWarning)
             self.learn(replay, episodes=replay.log.episodes, progress=progress)
-        self._warned_of_no_progress = False  # nobody has heard of it
+        self._told.clear()  # nobody has heard of it
 
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:

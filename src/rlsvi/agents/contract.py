@@ -12,6 +12,11 @@ in the same compiled call, which no signal can interrupt, or as `remember` retur
 one unchanged. After an error or interrupt, the counters thus show whether an episode was learned from.
 An agent that learns within an episode (`update_every`) keeps the learner of the last complete episode until the
 end: a learner returned with ended=False belongs to the episode, and the next call may change it.
+
+An agent can use others, as TableOrFeatures does: each makes learners of its kind by `new_learner` and
+`restored_learner`, and `other._on_behalf_of(agent, learner, remedy)` is the other one with the agent's task and
+returns. What it then tells of the learner (`held`, `diagnostics`, `_facts`, `_advise`) or warns of (`_notice`) is
+about the agent. An episode is handed on as steps whose places the new learner has looked at.
 """
 
 import sys

@@ -30,7 +30,6 @@ differ; what tells is whether the difference has the same sign in most episodes.
 
 import logging
 import math
-from array import array
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -44,7 +43,7 @@ from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.diagnosis import CHECKED_FROM
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.practice.features import Sample, errors_of, judges, weights
-from rlsvi.agents.practice.held_actions import REPEAT, PracticeAgent
+from rlsvi.agents.practice.held_actions import PracticeAgent
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
@@ -105,9 +104,7 @@ class TableOrFeatures(PracticeAgent):
     _samples_first = True
 
     def _check(self) -> None:
-        table, features = DiscountedPSRL(gamma=self.gamma, seed=0), BoundedRLSVI(gamma=self.gamma, seed=0)
-        table._remedy, features._remedy = TABLE_REMEDY, FEATURES_REMEDY
-        self._inner: dict[bool, Agent] = {True: table, False: features}
+        self._inner = DiscountedPSRL(gamma=self.gamma, seed=0), BoundedRLSVI(gamma=self.gamma, seed=0)
 
     @property
     def layout(self) -> Any:
@@ -122,30 +119,41 @@ class TableOrFeatures(PracticeAgent):
     @property
     def held(self) -> int:
         """For how many steps each action is held: 1 with a table."""
-        return 1 if self.uses_table else int(self._learner.active.counters[REPEAT])
+        return 1 if self.uses_table else self.features(self._learner.active).held
 
     @property
     def acting(self) -> Agent:
         """The agent in use, for a look at its properties; to learn, use this agent."""
-        assert self._task is not None
-        inner = self.inner(self.uses_table, self._task)
-        inner._learner, inner._earned = self._learner and self._learner.active, self._earned
-        return inner
+        return self.using(self.uses_table, self._learner and self._learner.active)
+
+    def using(self, table: bool, learner: Any = None) -> Agent:
+        """Return the agent of one kind, with a learner."""
+        return self.table(learner) if table else self.features(learner)
+
+    def table(self, learner: Any = None) -> DiscountedPSRL:
+        """Return the agent that learns with a table."""
+        return self._inner[0]._on_behalf_of(self, learner, TABLE_REMEDY)
+
+    def features(self, learner: Any = None) -> BoundedRLSVI:
+        """Return the agent that learns with features."""
+        return self._inner[1]._on_behalf_of(self, learner, FEATURES_REMEDY)
+
+    @property
+    def choice(self) -> "Judgement":
+        """The last decision, and what it is based on."""
+        return self._learner.choice if self._learner else Judgement()
 
     @property
     def update_every(self) -> int | None:  # type: ignore[override]
         """The number of steps after which to learn and plan within an episode."""
-        return self._inner[self.uses_table].update_every
+        return self.acting.update_every
 
     def _uses_sample(self, learner: Any) -> bool:
-        return self._inner[learner.table]._uses_sample(learner.active)
+        return self.using(learner.table, learner.active)._uses_sample(learner.active)
 
     def _notice(self) -> None:
         """Warn as the agent in use does."""
-        acting = self.acting
-        acting._warned_of_no_progress = self._warned_of_no_progress
-        acting._notice()
-        self._warned_of_no_progress = acting._warned_of_no_progress
+        self.acting._notice()
 
     def _what_to_try(self) -> str:
         return self.acting._what_to_try()
@@ -155,33 +163,20 @@ class TableOrFeatures(PracticeAgent):
         return {"choice": self.explain(), **self.acting._facts()}
 
     def _returns(self) -> Floats:
-        if self._learner is None:
-            return super()._returns()
-        record: Record | None = self._learner.record
-        return record.returns if record is not None else self.acting._returns()
+        return self.acting._returns()
 
     def _advise(self) -> str:
-        if self._learner is None:
-            return super()._advise()
-        undecided = self.uses_table and self._learner.choice.reason in (START, UNKNOWN)
-        if undecided and self.episodes < CHECKED_FROM:
+        undecided = self.uses_table and self.choice.reason in (START, UNKNOWN)
+        if undecided and 0 < self.episodes < CHECKED_FROM:
             return (
                 "it is too early to tell, because it may still change from a table to features: let it learn for "
                 "more episodes."
             )
-        acting = self.acting
-        acting._earned, acting._found_reward = array("d", self._returns()), self._found_reward
-        return acting._advise()
+        return self.acting._advise()
 
     def diagnostics(self) -> dict[str, float]:
         """Return what the agent in use tells."""
         return self.acting.diagnostics()
-
-    def inner(self, table: bool, task: Task) -> Agent:
-        """Return the agent of one kind, prepared for the task."""
-        agent: Agent = self._inner[table]
-        agent._problem_basis, agent._task = self._problem_basis, task
-        return agent
 
     def _take_on(self, task: Task, env: Any = None) -> None:
         self._take_layout(of(env))
@@ -195,14 +190,14 @@ class TableOrFeatures(PracticeAgent):
         str
             One or two sentences.
         """
-        return (self._learner.choice if self._learner else Judgement()).told(self.uses_table)
+        return self.choice.told(self.uses_table)
 
     def _repr_html_(self) -> str:
         return f"{super()._repr_html_()}<p>{escape(self.explain())}</p>"
 
     def new_learner(self, task: Task, example: Any) -> "ChoosingLearner":
         """Return a learner without experience, which begins with a table."""
-        active: Any = self.inner(True, task).new_learner(task, example)
+        active: Any = self.table().new_learner(task, example)
         if is_table(self.layout):
             return ChoosingLearner(self, task, active, True, None, Judgement(FEW_VALUES))
         return ChoosingLearner(self, task, active, True, Record.empty(), Judgement())
@@ -212,7 +207,7 @@ class TableOrFeatures(PracticeAgent):
         if not isinstance(self._problem_basis, Observed):
             raise ArchiveError("is damaged: it does not say what observations are")
         table = bool(file.take("table", (1,), np.bool_)[0])
-        active: Any = self.inner(table, task).restored_learner(task, file)
+        active: Any = self.using(table).restored_learner(task, file)
         kept = "record.x" in file and not is_table(self.layout)
         record = Record.read(file, self.layout, task.actions, table) if kept else None
         if record is not None and (len(record.episodes), record.steps) != tuple(active.counters[:2]):
@@ -281,7 +276,7 @@ class ChoosingLearner:
             if table != self.table:
                 self.active, self.table, changes = self._replay(record, table), table, changes + 1
                 log.info("%s", self.choice.told(table))
-        holds = not self.table and self.active.counters[REPEAT] > 1
+        holds = not self.table and self.agent.features(self.active).held > 1
         proven = (
             record.tables[-2 * FEWEST_EPISODES :] == [self.table] * 2 * FEWEST_EPISODES
         )  # returns have not fallen since a change
@@ -329,10 +324,7 @@ class ChoosingLearner:
         sample = Sample(
             np.array([record.x[i] for i in row[chosen]]), action[chosen], episode[chosen], led_to[chosen]
         )
-        features: Any = self.agent.inner(False, self.task)
-        lookup = features._lookup(self.task)
-        lookup.follow(sample.x)
-        phi = lookup.tune(lookup.seen(sample.x), sample, len(steps), RIDGE).features(sample.x)
+        phi = self.agent.features().features_of(self.task, sample, len(steps), RIDGE)
         errors = np.empty((2, len(chosen)))
         for half in (0, 1):
             held, known = sample.episode % 2 == half, episode % 2 != half
@@ -348,12 +340,10 @@ class ChoosingLearner:
 
     def _replay(self, record: "Record", table: bool) -> Any:
         """Return a learner of the other kind that has learned from all episodes."""
-        inner, done = self.agent.inner(table, self.task), self.counters[:2].copy()
         example = next(iter(record.replay(self.layout, self.active)))[0].place.observation
-        learner = inner.new_learner(self.task, self.task.checked(example))
+        learner: Any = self.agent.using(table).new_learner(self.task, self.task.checked(example))
         for steps in record.replay(self.layout, learner):
             learner = learner.remember(steps, None, True)
-        learner.counters[:2] = done
         return learner
 
     def exported(self, plan: Any) -> Any:

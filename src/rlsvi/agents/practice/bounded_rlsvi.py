@@ -45,7 +45,7 @@ from rlsvi.agents.diagnosis import (
     rise,
 )
 from rlsvi.agents.practice.chunks import LogLearner
-from rlsvi.agents.practice.features import Lookup, check_size, sample_of
+from rlsvi.agents.practice.features import Lookup, Sample, check_size, sample_of
 from rlsvi.agents.practice.held_actions import REPEAT, PracticeAgent, repeat_of
 from rlsvi.agents.practice.parts import FEWEST_WAVES, PartsRegression, blocks_of, usual_features
 from rlsvi.agents.practice.regression import (
@@ -458,6 +458,12 @@ class BoundedRLSVI(PracticeAgent):
         if not isinstance(lookup.basis, Observed):
             raise ArchiveError("is damaged: a log in chunks is learned with features")
         return LogLearner.read(BoundedLearner(task, lookup, lookup.basis.layout.size, self._planning), file)
+
+    def features_of(self, task: Task, sample: Sample, steps: int, ridge: float) -> Floats:
+        """Return features of a sample of so many steps, tuned to predict their targets."""
+        lookup = self._lookup(task)
+        lookup.follow(sample.x)
+        return lookup.tune(lookup.seen(sample.x), sample, steps, ridge).features(sample.x)
 
     def _lookup(self, task: Task) -> Lookup:
         """Return the mapping from observations of the task to features."""
