@@ -353,6 +353,43 @@ def test_the_mean_avoids_what_was_not_tried_though_all_is_costly():
     assert not untried[agent.predict(0, deterministic=True)[0]]
 
 
+class Contexts(Arms):
+    """Eight real numbers that never recur, and five actions, of which the fourth is the best on average."""
+
+    action_space, observation_space = Discrete(5), Box(-np.inf, np.inf, (8,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.np_random.normal(size=8).astype(np.float32), {}
+
+    def step(self, action):
+        reward = self.np_random.normal((0.0, 0.2, -0.1, 1.0, 0.1)[action], 0.3)
+        return np.zeros(8, np.float32), float(reward), True, False, {}
+
+
+def test_unknown_observations_get_the_action_that_is_best_on_average():
+    env = Contexts()
+    for seed in range(5):
+        agent = DiscountedPSRL(seed=seed).learn(env, episodes=30)
+        new = np.full(8, 7.0)
+        assert agent.predict(new, deterministic=True)[0] == 3
+        learner, plan = agent._learner, agent._plan(True)
+        visits, known = learner.model.visits[: agent.states], plan.Q[:-1]
+        met = [
+            [Q for Q, n in zip(*cell, strict=True) for _ in range(int(n))]
+            for cell in zip(known.T, visits.T, strict=True)
+        ]
+        mean = np.mean(np.concatenate(met))
+        expected = [np.mean([*each, mean]) if each else plan.worth[0] for each in met]
+        np.testing.assert_allclose(learner.values(plan, learner.look(0, new, None)), expected)
+
+
+def test_an_action_that_was_never_tried_is_not_preferred():
+    agent = DiscountedPSRL(seed=0).learn(Contexts(), episodes=2)
+    tried = agent._learner.model.visits.any(axis=0)
+    assert tried[agent.predict(np.full(8, 7.0), deterministic=True)[0]]
+
+
 def test_only_complete_returns_count():
     class Trap(Arms):
         def reset(self, *, seed=None, options=None):
@@ -521,7 +558,7 @@ def test_values_of_a_fixed_plan_are_computed_once_and_are_the_same():
     learner = agent._learner
     for sampled in (False, True):
         plan = learner.plan(sampled, stream(0))
-        assert len(plan.Q) == len(learner.rows)
+        assert len(plan.Q) == len(learner.rows) + 1
         for s in range(len(learner.rows)):
             place = rlsvi.agents.contract.Place(0, None, learner.model.legal[s], s)
             anew = learner.values(plan._replace(Q=plan.Q[:0]), place)

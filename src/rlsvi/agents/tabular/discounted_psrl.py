@@ -12,7 +12,8 @@ for l = 0, 1, ..
         update V where that matters, backwards from s_t                              (a bounded number of states)
 
 What happens in an episode changes the rest of it, so a state that turns out to be a dead end is not tried again
-until the next episode. The posterior mean uses the counts alone, and avoids cells that were not tried.
+until the next episode. The posterior mean uses the counts alone, and avoids cells that were not tried; where
+few observations recur, it takes the action in new ones that has been best on average.
 """
 
 import hashlib
@@ -329,17 +330,21 @@ class SparseLearner:
             raise diverged()
         if learning:
             return sample
-        Q = np.zeros((len(self.rows), self.task.actions))
-        all_action_values(self.model, sample, self.planning.gamma, Q)
+        Q = np.full((len(self.rows) + 1, self.task.actions), worth)
+        all_action_values(self.model, sample, self.planning.gamma, Q[:-1])
+        visits = self.model.visits[: len(self.rows)]
+        if not sampled and 2 * len(visits) > visits.sum():  # few observations recur
+            Q[-1] = usual_values(visits, Q[:-1], worth)
+            Q[:-1][~visits.any(axis=1)] = Q[-1]
         return sample._replace(Q=Q)
 
     def values(self, plan: "SampledModel", place: Place) -> Floats:
-        """Return Q(s, .); all actions in an unknown state are worth the same."""
+        """Return Q(s, .); the last row of the plan is that of unknown states."""
         if len(plan.V) < len(self.model.into) or len(plan.chance) < len(self.model.to):
             raise ValueError("this plan is of an earlier state of the learner: plan anew")
         row = place.row if place.row >= 0 else self.rows.get(key_of(place.x), -1)
         Q: Floats
-        if 0 <= row < len(plan.Q):
+        if row < len(plan.Q) - 1:
             Q = plan.Q[row].copy()
             return Q
         Q = np.full(self.task.actions, plan.worth[0])
@@ -418,12 +423,11 @@ class SparseLearner:
                 f"a table of observations that are measured, text or more than {MOST_EXPORTED:,} cannot be "
                 "exported: save the agent instead, and load it by rlsvi.load"
             )
-        actions = np.full((1, int(np.prod(layout.counts))), self.task.first_action, np.int64)  # if unknown
+        actions = np.full((1, int(np.prod(layout.counts))), self.task.first_action, np.int64)
         for i, x in enumerate(np.ndindex(*layout.counts)):
             row = self.rows.get(key_of(np.array(x, np.float64)), -1)
-            if row >= 0:
-                Q = self.values(plan, Place(0, None, self.model.legal[row], row))
-                actions[0, i] += int(np.argmax(np.where(self.model.legal[row], Q, -np.inf)))
+            legal = self.model.legal[row] if row >= 0 else True
+            actions[0, i] += int(np.argmax(np.where(legal, plan.Q[row], -np.inf)))
         return layout, {"actions": actions}
 
     def state(self) -> dict[str, Any]:
@@ -552,7 +556,7 @@ class SampledModel(NamedTuple):
     other: Floats  # (S, A) chance of an unseen outcome that is as good as the best one in this state
     shift: Floats  # (S, A) of the mean reward
     V: Floats  # (S,)
-    Q: Floats  # (S, A), or (0, A) of a model that still changes
+    Q: Floats  # (S + 1, A), the last row for unknown states, or (0, A) of a model that still changes
     worth: Floats  # (1,) value of the unseen outcome
     queue: Longs  # (S,) a ring of states
     queued: Bools  # (S,)
@@ -748,6 +752,12 @@ def all_action_values(model: SparseModel, sample: SampledModel, gamma: float, Q:
     """Compute the values of all actions in all states."""
     for s in range(Q.shape[0]):
         action_values(model, sample, s, gamma, Q[s])
+
+
+def usual_values(visits: Floats, Q: Floats, worst: float) -> Floats:
+    """Return the mean value of each action over its visits and one of any action; the worst if never tried."""
+    times, sums = visits.sum(axis=0), (visits * Q).sum(axis=0)
+    return np.where(times > 0, (sums + sums.sum() / times.sum()) / (times + 1), worst)
 
 
 @compiled
