@@ -191,7 +191,7 @@ class Agent:
         self._learner: Any = None
         self._setting: dict[str, Any] = {}  # other properties of the task, such as the size of a board
         self._surplus = 0, 0
-        self._told: set[str] = set()  # of what it has warned
+        self._told: set[str] = set()  # warnings of a lack of progress so far, of which there is one at most
         self._earned = array("d")  # the returns of the episodes learned from, NaN where one is not known
         self._coming: tuple[int, Any] = 0, ()  # episodes so far, and the returns of the next ones
         self._found_reward = False  # whether a step that it has played was rewarded
@@ -319,10 +319,10 @@ class Agent:
                 + self._what_to_try(),
             )
 
-    def _miss_progress(self, wrong: str, remedy: str = "", of: str = "progress") -> None:
-        """Warn, once of each kind, of what is wrong, if anything is, with what to try."""
-        if wrong and of not in self._told:
-            self._told.add(of)
+    def _miss_progress(self, wrong: str, remedy: str = "") -> None:
+        """Warn, once, of what is wrong, if anything is, with what to try."""
+        if wrong and not self._told:
+            self._told.add(wrong)
             warn(f"{wrong}: {remedy or self._what_to_try()}; agent.diagnose() tells more", NoProgressWarning)
 
     def _state(self) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class TableOrFeatures(PracticeAgent):
     _samples_first = True
 
     def _check(self) -> None:
-        self._inner = DiscountedPSRL(gamma=self.gamma, seed=0), BoundedRLSVI(gamma=self.gamma, seed=0)
+        self._inner = BoundedRLSVI(gamma=self.gamma, seed=0), DiscountedPSRL(gamma=self.gamma, seed=0)
 
     @property
     def layout(self) -> Any:
@@ -119,37 +119,30 @@ class TableOrFeatures(PracticeAgent):
     @property
     def held(self) -> int:
         """For how many steps each action is held: 1 with a table."""
-        return 1 if self.uses_table else self.features(self._learner.active).held
+        return 1 if self.uses_table else int(self._using(False, self._learner.active).held)
 
     @property
     def acting(self) -> Agent:
         """The agent in use, for a look at its properties; to learn, use this agent."""
-        return self.using(self.uses_table, self._learner and self._learner.active)
+        agent: Agent = self._using(self.uses_table, self._learner and self._learner.active)
+        return agent
 
-    def using(self, table: bool, learner: Any = None) -> Agent:
-        """Return the agent of one kind, with a learner."""
-        return self.table(learner) if table else self.features(learner)
-
-    def table(self, learner: Any = None) -> DiscountedPSRL:
-        """Return the agent that learns with a table."""
-        return self._inner[0]._on_behalf_of(self, learner, TABLE_REMEDY)
-
-    def features(self, learner: Any = None) -> BoundedRLSVI:
-        """Return the agent that learns with features."""
-        return self._inner[1]._on_behalf_of(self, learner, FEATURES_REMEDY)
+    def _using(self, table: bool, learner: Any = None) -> Any:
+        """Return the agent that learns with a table, or with features, after giving it a learner."""
+        return self._inner[table]._on_behalf_of(self, learner, TABLE_REMEDY if table else FEATURES_REMEDY)
 
     @property
-    def choice(self) -> "Judgement":
+    def _choice(self) -> "Judgement":
         """The last decision, and what it is based on."""
         return self._learner.choice if self._learner else Judgement()
 
     @property
     def update_every(self) -> int | None:  # type: ignore[override]
         """The number of steps after which to learn and plan within an episode."""
-        return self.acting.update_every
+        return self._inner[self.uses_table].update_every
 
     def _uses_sample(self, learner: Any) -> bool:
-        return self.using(learner.table, learner.active)._uses_sample(learner.active)
+        return self._inner[learner.table]._uses_sample(learner.active)
 
     def _notice(self) -> None:
         """Warn as the agent in use does."""
@@ -166,7 +159,7 @@ class TableOrFeatures(PracticeAgent):
         return self.acting._returns()
 
     def _advise(self) -> str:
-        undecided = self.uses_table and self.choice.reason in (START, UNKNOWN)
+        undecided = self.uses_table and self._choice.reason in (START, UNKNOWN)
         if undecided and 0 < self.episodes < CHECKED_FROM:
             return (
                 "it is too early to tell, because it may still change from a table to features: let it learn for "
@@ -190,14 +183,14 @@ class TableOrFeatures(PracticeAgent):
         str
             One or two sentences.
         """
-        return self.choice.told(self.uses_table)
+        return self._choice.told(self.uses_table)
 
     def _repr_html_(self) -> str:
         return f"{super()._repr_html_()}<p>{escape(self.explain())}</p>"
 
     def new_learner(self, task: Task, example: Any) -> "ChoosingLearner":
         """Return a learner without experience, which begins with a table."""
-        active: Any = self.table().new_learner(task, example)
+        active: Any = self._using(True).new_learner(task, example)
         if is_table(self.layout):
             return ChoosingLearner(self, task, active, True, None, Judgement(FEW_VALUES))
         return ChoosingLearner(self, task, active, True, Record.empty(), Judgement())
@@ -207,7 +200,7 @@ class TableOrFeatures(PracticeAgent):
         if not isinstance(self._problem_basis, Observed):
             raise ArchiveError("is damaged: it does not say what observations are")
         table = bool(file.take("table", (1,), np.bool_)[0])
-        active: Any = self.using(table).restored_learner(task, file)
+        active: Any = self._using(table).restored_learner(task, file)
         kept = "record.x" in file and not is_table(self.layout)
         record = Record.read(file, self.layout, task.actions, table) if kept else None
         if record is not None and (len(record.episodes), record.steps) != tuple(active.counters[:2]):
@@ -276,7 +269,7 @@ class ChoosingLearner:
             if table != self.table:
                 self.active, self.table, changes = self._replay(record, table), table, changes + 1
                 log.info("%s", self.choice.told(table))
-        holds = not self.table and self.agent.features(self.active).held > 1
+        holds = not self.table and self.agent._using(False, self.active).held > 1
         proven = (
             record.tables[-2 * FEWEST_EPISODES :] == [self.table] * 2 * FEWEST_EPISODES
         )  # returns have not fallen since a change
@@ -324,7 +317,7 @@ class ChoosingLearner:
         sample = Sample(
             np.array([record.x[i] for i in row[chosen]]), action[chosen], episode[chosen], led_to[chosen]
         )
-        phi = self.agent.features().features_of(self.task, sample, len(steps), RIDGE)
+        phi = self.agent._using(False)._features_of(self.task, sample, len(steps), RIDGE)
         errors = np.empty((2, len(chosen)))
         for half in (0, 1):
             held, known = sample.episode % 2 == half, episode % 2 != half
@@ -341,7 +334,7 @@ class ChoosingLearner:
     def _replay(self, record: "Record", table: bool) -> Any:
         """Return a learner of the other kind that has learned from all episodes."""
         example = next(iter(record.replay(self.layout, self.active)))[0].place.observation
-        learner: Any = self.agent.using(table).new_learner(self.task, self.task.checked(example))
+        learner = self.agent._using(table).new_learner(self.task, self.task.checked(example))
         for steps in record.replay(self.layout, learner):
             learner = learner.remember(steps, None, True)
         return learner

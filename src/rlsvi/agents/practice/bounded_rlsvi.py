@@ -459,7 +459,7 @@ class BoundedRLSVI(PracticeAgent):
             raise ArchiveError("is damaged: a log in chunks is learned with features")
         return LogLearner.read(BoundedLearner(task, lookup, lookup.basis.layout.size, self._planning), file)
 
-    def features_of(self, task: Task, sample: Sample, steps: int, ridge: float) -> Floats:
+    def _features_of(self, task: Task, sample: Sample, steps: int, ridge: float) -> Floats:
         """Return features of a sample of so many steps, tuned to predict their targets."""
         lookup = self._lookup(task)
         lookup.follow(sample.x)
