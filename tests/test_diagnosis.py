@@ -219,7 +219,7 @@ class Prize(Line):
 @pytest.mark.parametrize(
     ("agent", "noise", "tries"),
     [
-        (BoundedRLSVI(seed=0, repeat=1), 0.1, "rlsvi.BoundedRLSVI(bounds=(lowest return, highest return))"),
+        (BoundedRLSVI(seed=0, repeat=1), 0.1, 'rlsvi.BoundedRLSVI(bounds="optimistic")'),
         (DiscountedPSRL(seed=0), 0.0, "rlsvi.DiscountedPSRL(optimism=10)"),
     ],
     ids=["features", "table"],

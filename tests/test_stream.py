@@ -13,13 +13,13 @@ import rlsvi
 from contract.environments import Drift, numbered
 from contract.state import assert_equal, everything
 from rlsvi import bases
-from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.agents.practice import chunks as log_learner
 from rlsvi.agents.practice.bounded_rlsvi import BoundedLearner
 from rlsvi.agents.practice.chunks import returns_in
-from rlsvi.agents.practice.regression import returns_to_go
+from rlsvi.agents.practice.regression import FeatureRegression, returns_to_go
 from rlsvi.bases.layout import grown, ranges_of, seen_in
 from rlsvi.core.archive import ArchiveError, opened
+from rlsvi.core.regression import FactorError
 from rlsvi.offline.stream import Stream, _compute, sources
 
 
@@ -201,16 +201,10 @@ def test_spaces_of_other_kinds():
     assert np.allclose(two.planned.theta[:, [1, 3, 5]], one.planned.theta)
 
 
-def test_values_that_diverge_are_planned_with_a_larger_ridge(log, monkeypatch):
-    monkeypatch.setattr("rlsvi.agents.practice.regression.ALIKE", 0.01)
-    monkeypatch.setattr(BoundedLearner, "SWEEPS", 100)
-    monkeypatch.setattr(BoundedLearner, "trace", 0.0)
-    wild = {"basis": bases.Fourier(order=4, smoothness=0.0), "lam": 1e-2, "bounds": None}
-    with pytest.warns(DivergenceWarning, match="the values diverged"):
-        found = fitted(log, 300, sigma=0.1, gamma=1.0, **wild)
-    assert found.recoveries == 1
-    assert found._learner.ridge == pytest.approx(1e-3)
-    assert np.isfinite(found.planned.theta).all()
+def test_values_that_are_not_finite_are_refused(log, monkeypatch):
+    monkeypatch.setattr(FeatureRegression, "solve", lambda self, y: np.full_like(y, np.nan))
+    with pytest.raises(FactorError, match="not finite"):
+        fitted(log, 300)
 
 
 # ---- what the agent can do afterwards ---------------------------------------------------------------------

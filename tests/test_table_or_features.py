@@ -17,7 +17,7 @@ from contract.state import assert_equal, everything
 from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures, agent_for
 from rlsvi.agents import table_or_features
 from rlsvi.agents.contract import Place, Step
-from rlsvi.agents.practice.bounded_rlsvi import sweep_safely
+from rlsvi.agents.practice.bounded_rlsvi import sweep
 from rlsvi.agents.table_or_features import Record, is_judged
 from rlsvi.agents.tabular.table import TabularAgent
 from rlsvi.bases.layout import layout_of, observation_of, vector_of
@@ -613,9 +613,9 @@ def test_plans_that_end_far_from_convergence_are_told_of_once(monkeypatch):
     changes = iter([0.5] * 20 + [0.01] + [0.5] * 40)  # one that converges begins the count anew
 
     def swept(*given):
-        return sweep_safely(*given)._replace(change=next(changes))
+        return sweep(*given)._replace(change=next(changes))
 
-    monkeypatch.setattr("rlsvi.agents.practice.bounded_rlsvi.sweep_safely", swept)
+    monkeypatch.setattr("rlsvi.agents.practice.bounded_rlsvi.sweep", swept)
     agent = BoundedRLSVI(seed=0, repeat=1)
     assert warned(agent, Line(noise=0.1), 53) == []  # the first episode has no plan
     (said,) = warned(agent, Line(noise=0.1), 5)

@@ -125,7 +125,7 @@ RULES = {
         BOUNDED, "_values", lambda self: self._prior(len(self.history.x))
     ),
     "no sweeps from the upper bound": lambda: replaced(BOUNDED, "_is_from_above", lambda self, mistakes: False),
-    "no bounds": lambda: argument("bounds", None),
+    "no bounds": lambda: argument("bounds", (-1e100, 1e100)),
     "bounds without a margin": lambda: replaced(REGRESSION, "MARGIN", 0.0),
     "bounds with half the span as margin": lambda: replaced(REGRESSION, "MARGIN", 0.5),
     "no usual reward in bounds": usual_is_nothing,
@@ -135,9 +135,6 @@ RULES = {
         "agents.practice.bounded_rlsvi:BoundedRLSVI", "update_every", None
     ),
     "plans by growth from the beginning": lambda: replaced(LEARNER, "STEPS_PLANNED_ALWAYS", 0),
-    "no recoveries": lambda: replaced(
-        LEARNER, "has_diverged", lambda outcome, largest: not np.isfinite(outcome.Q).all()
-    ),
     # the table
     "alpha of 1": lambda: fixed_table("alpha"),
     "all new outcomes are finds": lambda: fixed_table("rho"),

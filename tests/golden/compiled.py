@@ -189,7 +189,7 @@ COMPILED |= {
         partial(Often, basis=bases.Fourier(order=1), sigma=0.5, lam=1.0), MEASURED, episodes=6
     ),
     "bounded-radial": learned(partial(Bounded, gamma=0.9, basis=bases.Radial(20)), MEASURED, steps=40),
-    "bounded-any": learned(partial(Bounded, gamma=0.9, basis=ANY, bounds=None, lam=3.0), MEASURED, episodes=6),
+    "bounded-any": learned(partial(Bounded, gamma=0.9, basis=ANY, lam=3.0), MEASURED, episodes=6),
 }
 
 del COMPILED["rlsvi-by-evidence-fused-features"]  # of several peaks, rounding decides which is found

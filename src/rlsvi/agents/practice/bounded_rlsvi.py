@@ -12,7 +12,7 @@ for l = 0, 1, ..
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,13 +24,11 @@ from gymnasium import Env
 from rlsvi.agents.contract import (
     EPISODES,
     STEPS,
-    DivergenceWarning,
     Place,
     Step,
     check_basis,
     diverged,
     flat,
-    warn,
 )
 from rlsvi.agents.diagnosis import (
     FIRST_EPISODES,
@@ -50,13 +48,13 @@ from rlsvi.agents.practice.held_actions import REPEAT, PracticeAgent, repeat_of
 from rlsvi.agents.practice.parts import FEWEST_WAVES, PartsRegression, blocks_of, usual_features
 from rlsvi.agents.practice.regression import (
     END,
-    UNBOUNDED,
     EpisodeHistory,
     FeatureRegression,
     Planning,
     SweptValues,
     attainable,
     best_values,
+    returns_to_go,
     targets,
     usual_reward,
     values_of,
@@ -77,7 +75,7 @@ from rlsvi.envs.task import Task
 from rlsvi.html import short
 from rlsvi.offline.stream import CHUNK, Stream, all_chunks
 
-Bounds = Literal["attainable"] | tuple[float, float] | None
+Bounds = Literal["attainable", "optimistic"] | tuple[float, float]
 UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
 RIDGE = 0.1
 REMEDY = (
@@ -96,8 +94,6 @@ CUT_OFF = 0.5  # part of values above their upper bound that `diagnose` speaks o
 LONG_HOLD = 8  # steps to hold an action for, if the agent does nothing
 MOST_SHOWN = 8  # measured numbers whose ranges `diagnose` shows
 MOST_FOURIER = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
-DIVERGED_TIMES = 10  # multiple of the largest plausible value beyond which values have diverged
-ATTEMPTS = 6  # ridges to try, each ten times the one before, when values diverge
 STEPS_PLANNED_ALWAYS = 5000  # steps up to which every episode has a plan of its own
 PLAN_AGAIN_GROWTH = 0.05  # growth of the data after which to plan again then
 PARTS_TRACE = 0.25  # lambda where many parts of actions are tried at once: their later effects are noise
@@ -105,14 +101,14 @@ RECENT = 4  # returns of either kind of lambda-return that are compared
 PLAYED_SHARE = 0.9  # of the steps of an episode have the action that a plan would take, if it has played
 OTHER = 4  # the kind that has earned less plays every fourth episode
 SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
-RESCALINGS, RECOVERIES, PLANNED, SCALED = 2, 3, 4, 5  # indices in BoundedLearner.counters
+RESCALINGS, PLANNED, SCALED = 2, 4, 5  # indices in BoundedLearner.counters
 log = logging.getLogger("rlsvi")
 
 
 def _checked_bounds(name: str, given: Any) -> Any:
     if given is None or isinstance(given, str):
-        if given not in (None, "attainable"):
-            raise ValueError(f'{name} must be "attainable", two numbers or None, got {shown(given)}')
+        if given not in ("attainable", "optimistic"):
+            raise ValueError(f'{name} must be "attainable", "optimistic" or two numbers, got {shown(given)}')
         return given
     low, high = shaped(name, finite(name, given), (2,))
     if not low < high:
@@ -158,9 +154,10 @@ class BoundedRLSVI(PracticeAgent):
         to be quick.
     bounds
         The interval that the values behind targets are clipped to. "attainable": the returns observed from any
-        step on, a tenth of their span more, and at least one usual reward more. Or two numbers, or None. Without
-        bounds, as in the paper, values of features can diverge. Values that do raise DivergenceWarning and are
-        planned again with ten times the ridge (`recoveries` counts this).
+        step on, a tenth of their span more, and at least one usual reward more. "optimistic": in addition, what
+        was never tried is worth twice the best return so far, and less the more data there are near it. This finds
+        large prizes behind small ones and costs more episodes elsewhere. Or two numbers.
+        Without bounds, values of features can diverge; StationaryRLSVI has none, as in the paper.
     memory
         The number of most recent steps to keep; up to a quarter more before older ones are dropped. If None, all.
     repeat
@@ -221,11 +218,6 @@ class BoundedRLSVI(PracticeAgent):
         return int(self._learner.counters[RESCALINGS]) if self._learner else 0
 
     @property
-    def recoveries(self) -> int:
-        """How many times values diverged during learning and were planned again with ten times the ridge."""
-        return int(self._learner.counters[RECOVERIES]) if self._learner else 0
-
-    @property
     def held(self) -> int:
         """For how many steps each action is held: `repeat`, or as decided after the first episode."""
         return int(self._learner.counters[REPEAT]) if self._learner else self.repeat or 1
@@ -253,6 +245,10 @@ class BoundedRLSVI(PracticeAgent):
 
     def _check_task(self, task: Task) -> None:
         super()._check_task(task)
+        if task.parts and self.bounds == "optimistic":
+            raise ValueError(
+                f'bounds="optimistic" is not for {len(task.parts)} parts of actions: give two numbers'
+            )
         if task.parts and self.repeat not in (None, 1):
             raise ValueError(
                 f"where the value of an action is a sum over {len(task.parts)} parts, actions are not held: leave "
@@ -360,14 +356,14 @@ class BoundedRLSVI(PracticeAgent):
         if avoids_costs(self._returns()):
             longer = f"rlsvi.BoundedRLSVI(repeat={max(LONG_HOLD, 2 * self.held)})"
             return (
-                f"try to hold each action for longer, {longer}, or to expect a prize, by bounds=(lowest return, "
-                "highest return), lam= and sigma="
+                f"try to hold each action for longer, {longer}, or to expect a prize, by "
+                'rlsvi.BoundedRLSVI(bounds="optimistic")'
             )
         return self._remedy
 
     def _how_to_find_more(self) -> str:
         return (
-            "make a new agent that expects it, rlsvi.BoundedRLSVI(bounds=(lowest return, highest return)), or "
+            'make a new agent that looks where nothing was tried, rlsvi.BoundedRLSVI(bounds="optimistic"), or '
             "reward steps on the way to it"
         )
 
@@ -520,7 +516,7 @@ class BoundedLearner:
         self.unsettled = 0  # the number of last plans, in a row, that ended far from convergence
         self.earned = np.full((2, RECENT), np.nan)  # recent returns of plans of either kind, the newest last
         self.total = 0.0  # what this episode has earned so far
-        # Episodes, steps, rescalings, recoveries, steps at the last plan and scaling, how long actions are held.
+        # Episodes, steps, rescalings, (unused), steps at the last plan and scaling, how long actions are held.
         self.counters = np.array([0, 0, 0, 0, 0, 0, planning.repeat or 1], np.int64)
 
     @property
@@ -530,9 +526,9 @@ class BoundedLearner:
             return PARTS_TRACE
         return self.lookup.traits.trace if self.counters[REPEAT] == 1 else MeasuredBasis.trace
 
-    def count_log(self, episodes: int, steps: int, recoveries: int) -> None:
+    def count_log(self, episodes: int, steps: int) -> None:
         """Count a log that was read in chunks, from all of which one plan was made."""
-        self.counters[[EPISODES, STEPS, RECOVERIES, PLANNED, SCALED]] = episodes, steps, recoveries, steps, steps
+        self.counters[[EPISODES, STEPS, PLANNED, SCALED]] = episodes, steps, steps, steps
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Convert an observation to a row of the history, after checking it."""
@@ -552,7 +548,7 @@ class BoundedLearner:
             Q = self.regression.values(self.theta)
             kept = SweptValues(self.theta, Q, 0, 0.0, 0.0, 0.0, (0.0, 0.0), mistakes=self.mistakes)
             return self.planned or kept
-        with one_thread():
+        with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             return self._plan(stream if sampled else None)
 
     def _follows_mistakes(self, sampled: bool) -> bool:
@@ -572,7 +568,10 @@ class BoundedLearner:
         """Return Q of every action."""
         if plan is None:
             return np.zeros(self.lookup.actions)
-        Q: Floats = plan.theta @ self.lookup.features(place.x[None])[0]
+        phi = self.lookup.features(place.x[None])
+        Q: Floats = plan.theta @ phi[0]
+        if plan.top is not None and self.regression is not None:
+            Q = Q + self.regression.unknown(phi)[0] * (plan.top - Q)
         return Q
 
     def remember(self, steps: list[Step], plan: SweptValues | None, ended: bool) -> "BoundedLearner":
@@ -592,7 +591,6 @@ class BoundedLearner:
             later.unsettled = self.unsettled + 1 if plan.change > UNSETTLED_CHANGE else 0
             if self.warm is None or self.start is not None or not self._is_from_above(plan.mistakes):
                 later.warm, later.start = plan.theta, None
-            later.counters[RECOVERIES] += plan.recoveries
             later.counters[PLANNED] = self.counters[STEPS]
         with one_thread():
             later._learn(steps, ended)
@@ -613,7 +611,10 @@ class BoundedLearner:
         """Return whether to plan again: the data have grown by a share, or the features have changed."""
         _, steps, _, _, planned, scaled, _ = self.counters
         return bool(
-            scaled > planned or steps < STEPS_PLANNED_ALWAYS or steps - planned > PLAN_AGAIN_GROWTH * planned
+            self.planning.bounds == "optimistic"
+            or scaled > planned
+            or steps < STEPS_PLANNED_ALWAYS
+            or steps - planned > PLAN_AGAIN_GROWTH * planned
         )
 
     def _learn(self, steps: list[Step], ended: bool) -> None:
@@ -699,37 +700,17 @@ class BoundedLearner:
         assert self.regression is not None
         within, Q = self._bounds(), self._values()
         sampled, mistakes = stream is not None, self._follows_mistakes(stream is not None)
-        from_above = self._is_from_above(mistakes) and bool(np.isfinite(within[1]))
+        from_above = self._is_from_above(mistakes)
         if from_above:
             Q = np.full_like(Q, within[1])
         most = self.FEW_SWEEPS if sampled and not from_above else self.SWEEPS
-        settings = within, most, self.TOLERANCE, self.trace, mistakes
+        settings = within, most, self.TOLERANCE, self.trace, mistakes, self._top(sampled)
+        return sweep(self.history, self.regression, self.model(usual_reward(self.history)), Q, stream, *settings)
 
-        def sweeps(model: Planning, first: bool) -> SweptValues:
-            assert self.regression is not None
-            return sweep(
-                self.history, self.regression, model, Q if first else self._prior(len(Q)), stream, *settings
-            )
-
-        rewards = np.abs(self.history.transitions.reward)
-        outcome = self.swept(sweeps, usual_reward(self.history), float(rewards.max()), len(rewards), within)
-        return outcome._replace(mistakes=mistakes)
-
-    def swept(
-        self,
-        sweeps: Callable[[Planning, bool], SweptValues],
-        usual: float,
-        largest: float,
-        steps: float,
-        bounds: tuple[float, float],
-    ) -> SweptValues:
-        """Return the result of sweeps, done safely, given what rewards usually and at most are, and how many."""
-        model = self.planning
-        if model.in_usual_rewards:
-            model = model._replace(scale=model.scale * usual**2)
-        in_every_step = (largest or 1.0) * min(1 / max(1 - model.gamma, 1e-300), steps)
-        plausible = max(abs(v) for v in (in_every_step, *bounds) if np.isfinite(v))
-        return sweep_safely(sweeps, model, plausible)
+    def model(self, usual: float) -> Planning:
+        """Return the prior and the noise, given the usual reward."""
+        planning = self.planning
+        return planning._replace(scale=planning.scale * usual**2) if planning.in_usual_rewards else planning
 
     def _is_from_above(self, mistakes: bool) -> bool:
         """Return whether sweeps of such a plan begin at the upper bound, if there is one."""
@@ -737,7 +718,14 @@ class BoundedLearner:
 
     def _bounds(self) -> tuple[float, float]:
         bounds = self.planning.bounds
-        return attainable(self.history, self.planning.gamma) if bounds == "attainable" else bounds or UNBOUNDED
+        return attainable(self.history, self.planning.gamma) if isinstance(bounds, str) else bounds
+
+    def _top(self, sampled: bool) -> float | None:
+        """Return what is possible where nothing was tried, if that counts: twice the best return, or a reward."""
+        if not sampled or self.planning.bounds != "optimistic":
+            return None
+        best = float(returns_to_go(self.history, self.planning.gamma).max())
+        return best + max(abs(best), usual_reward(self.history))
 
     def above(self, plan: SweptValues) -> float:
         """Return the fraction of the values of a plan, made of all data, that lie above the upper bound."""
@@ -870,11 +858,15 @@ def sweep(
     tolerance: float,
     trace: float = 0.0,
     mistakes: bool = False,
+    top: float | None = None,
 ) -> SweptValues:
     """Iterate from the values Q (N, A) to a sample of the posterior, or to its mean if there is no stream."""
-    steps = history.transitions
+    steps, within, far = history.transitions, bounds, np.zeros(())
     cell = steps.row[:, None] * Q.shape[1] + steps.action.reshape(len(steps.row), -1)  # one, or one of each part
     regression.factor(model.ridge)
+    if top is not None:
+        far = regression.all_unknown()
+        within = bounds[0], bounds[1] + far.max(axis=1) * max(0.0, top - bounds[1])
     shift, variate = np.zeros((Q.shape[1], regression.dim)), 1.0
     if stream is not None:
         if model.shape > 0:
@@ -885,7 +877,7 @@ def sweep(
     drift = regression.values(shift)
     sigma, change, done = model.sigma, math.inf, 0
     while done < most and change > tolerance:
-        V, at_bounds = values_of(history, Q, bounds)
+        V, at_bounds = values_of(history, Q if top is None else Q + far * (top - Q), within)
         b = targets(history, V, model.gamma, trace, mistakes)
         each = np.repeat(b, cell.shape[1])
         sums: Floats = np.bincount(cell.ravel(), each, minlength=Q.size).astype(np.float64).reshape(Q.shape)
@@ -898,42 +890,9 @@ def sweep(
         new = fitted if stream is None else fitted + sigma * drift
         change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
         Q, done = new, done + 1
-        if not change <= 1e300:  # NaN or infinity: it cannot recover
-            break
     if stream is not None:
         theta = theta + sigma * shift
+    if not np.isfinite(theta).all() or not np.isfinite(Q).all():
+        raise FactorError("values of features are not finite: scale the features down, or give narrower bounds=")
     least, greatest = float(fitted.min()), float(fitted.max())
-    return SweptValues(theta, Q, done, change, sigma, at_bounds, (least, greatest))
-
-
-def sweep_safely(sweeps: Callable[[Planning, bool], SweptValues], model: Planning, largest: float) -> SweptValues:
-    """Return the result of sweeps; if values diverge, that of others with ten times the ridge.
-
-    Parameters
-    ----------
-    sweeps
-        A function of the model, and of whether this is the first attempt.
-    """
-    for attempt in range(ATTEMPTS):
-        with np.errstate(over="ignore", invalid="ignore"):
-            outcome = sweeps(model, attempt == 0)
-        if not has_diverged(outcome, largest):
-            return outcome._replace(recoveries=attempt)
-        least, greatest = outcome.span
-        warn(
-            f"the values diverged ({least:.3g} to {greatest:.3g}, which no policy has): planned anew with ten "
-            "times the ridge; a larger lam, or bounds of the targets, would prevent it",
-            DivergenceWarning,
-        )
-        model = model._replace(ridge=10 * model.ridge)
-    raise FactorError(
-        f"the values diverge, with a ridge of {model.ridge / 10:g} too: scale the features down, or put the "
-        'targets into bounds="attainable"'
-    )
-
-
-def has_diverged(outcome: SweptValues, largest: float) -> bool:
-    """Return whether values are not finite, or far larger than any plausible value."""
-    if not np.isfinite(outcome.theta).all() or not np.isfinite(outcome.Q).all():
-        return True
-    return max(abs(v) for v in outcome.span) > DIVERGED_TIMES * largest
+    return SweptValues(theta, Q, done, change, sigma, at_bounds, (least, greatest), mistakes, top)

@@ -24,7 +24,6 @@ import numpy as np
 from rlsvi.agents.contract import Step
 from rlsvi.agents.practice.features import Lookup, Sample, check_size, judges
 from rlsvi.agents.practice.regression import (
-    UNBOUNDED,
     EpisodeHistory,
     FeatureRegression,
     Planning,
@@ -226,6 +225,8 @@ def sweep_log(
         within = float(np.einsum("ai,aij,aj->", theta, regression.sums, theta))
         misfit = max(0.0, sums.squares - 2 * float((theta * sums.y).sum()) + within)
         rate = model.scale + 0.5 * (misfit + regression.penalty(theta))
+    if not np.isfinite(theta).all():
+        raise FactorError("values of features are not finite: scale the features down, or give narrower bounds=")
     span, at_bounds = (sums.least, sums.greatest), sums.clipped / sums.rows
     return SweptValues(theta, np.zeros((0, len(theta))), done, change, model.sigma, at_bounds, span), rate
 
@@ -285,24 +286,20 @@ class LogLearner:
             sums = reduce(np.add, watched(gram_of, self.lookup))
             self.regression = FeatureRegression(len(sums), sums.shape[1])
             self.regression.sums = sums
-            bounds = planning.bounds or UNBOUNDED
-            if bounds == "attainable":
+            bounds = planning.bounds
+            if isinstance(bounds, str):
                 bounds = with_margin((least, greatest), summary.rewards, summary.usual_reward, gamma)
             made = Targets(bounds, gamma, begun.trace)
 
-            def sweeps(model: Planning, first: bool) -> SweptValues:
-                self.ridge = model.ridge
-                outcome, self.rate = sweep_log(
-                    watched, self.lookup, self.regression, model, made, most, begun.TOLERANCE
-                )
-                return outcome
-
-            largest = max(abs(reward) for reward in summary.rewards)
-            outcome = begun.swept(sweeps, summary.usual_reward, largest, stream.rows, bounds)
+            model = begun.model(summary.usual_reward)
+            self.ridge = model.ridge
+            outcome, self.rate = sweep_log(
+                watched, self.lookup, self.regression, model, made, most, begun.TOLERANCE
+            )
         self.shape = planning.shape + 0.5 * stream.rows if planning.shape else 0.0
         sigma = math.sqrt(self.rate / self.shape) if self.shape else planning.sigma
         self.planned, self.theta = outcome._replace(sigma=sigma), outcome.theta
-        begun.count_log(summary.episodes, stream.rows, outcome.recoveries)
+        begun.count_log(summary.episodes, stream.rows)
 
     def _scale(self, summary: Summary, returns: Floats) -> None:
         """Choose the features for all rows, so that they predict the returns of some steps best."""

@@ -171,7 +171,6 @@ class EpisodeHistory:
 # ---- What targets are made of: values within bounds, followed through episodes ------------------------------
 
 MARGIN = 0.1  # of the span of observed returns, by which bounds exceed them
-UNBOUNDED = -np.inf, np.inf
 
 
 class Planning(NamedTuple):
@@ -183,7 +182,7 @@ class Planning(NamedTuple):
     scale: float
     in_usual_rewards: bool  # whether `scale` is in units of the squared usual reward
     gamma: float
-    bounds: Any  # of the values behind targets: "attainable", two numbers, or None
+    bounds: Any  # of the values behind targets: "attainable", "optimistic" or two numbers
     memory: int | None  # most steps to keep
     repeat: int | None  # how long actions are held; None: by rule
 
@@ -198,8 +197,8 @@ class SweptValues(NamedTuple):
     sigma: float
     at_bounds: float  # fraction of the values behind targets that were clipped to the bounds
     span: tuple[float, float]  # smallest and largest value of the mean
-    recoveries: int = 0  # how many times values diverged and were planned anew with ten times the ridge
     mistakes: bool = False  # whether lambda-returns followed mistakes
+    top: float | None = None  # what is possible where nothing was tried, if that counts
 
 
 def attainable(history: EpisodeHistory, gamma: float) -> tuple[float, float]:
@@ -415,6 +414,20 @@ class FeatureRegression:
         w = np.stack([solve_triangular(L, of_a) for L, of_a in zip(self._own, y, strict=True)])
         known = sum(E.T @ w_a for E, w_a in zip(self._joint, w, strict=True))
         return self.shape(np.concatenate([w, solve_triangular(self._shared, y.sum(axis=0) - known)[None]]))
+
+    def unknown(self, phi: Floats) -> Floats:
+        """Return the part of the prior variance of the values of features (n, d) that data have left, (n, A)."""
+        own = [solve_triangular(L, phi.T) for L in self._own]
+        shared = [solve_triangular(self._shared, phi.T - E.T @ w) for E, w in zip(self._joint, own, strict=True)]
+        left = [(w**2).sum(axis=0) + (u**2).sum(axis=0) for w, u in zip(own, shared, strict=True)]
+        unknown: Floats = self._ridge * np.stack(left, axis=1) / (phi**2).sum(axis=1, keepdims=True)
+        return unknown
+
+    def all_unknown(self) -> Floats:
+        """Return `unknown` of all states, (N, A)."""
+        return np.concatenate(
+            on_all_cores(self.unknown, [phi for _, phi in self._blocks()], self.sums.size * self._n)
+        )
 
     def penalty(self, theta: Floats) -> float:
         """Return the prior's penalty on weights."""
