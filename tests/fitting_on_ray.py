@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import rlsvi
 from contract.environments import Drift
@@ -32,9 +33,10 @@ class Features:
         return rlsvi.bases.Polynomial(degree=1).rows(x)
 
 
-BoundedLearner.SWEEPS = 10  # in the process that plans
+FEW_SWEEPS = patch.object(BoundedLearner, "SWEEPS", 10)
 
 
+@FEW_SWEEPS
 def fitted(folder, then="", executor=None):
     agent = rlsvi.BoundedRLSVI(seed=0, basis=Features(folder, then))
     return agent.fit(f"{folder}/log.parquet", Drift(horizon=20), chunk=CHUNK, executor=executor)
@@ -67,6 +69,7 @@ def kill_head():
             os.kill(pid, signal.SIGKILL)
 
 
+@FEW_SWEEPS
 def without_head(folder):
     """The head dies while features are computed."""
 

@@ -27,7 +27,7 @@ def states(rng):
 
 
 def regression_of(x, row, action, count, features=np.asarray):
-    made, before = FeatureRegression(3, 6, 0.5), 0
+    made, before = FeatureRegression(3, 6), 0
     for length in LENGTHS:
         made = made.copy()
         made.extend(x[before : before + length], features, threads=True)
@@ -59,7 +59,7 @@ def test_the_regression_in_blocks_is_that_of_plain_numpy():
     for a in range(3):
         P[6 * a : 6 * a + 6, 6 * a : 6 * a + 6] += made.sums[a]
     y = np.concatenate([phi.T @ sums[:, a] for a in range(3)])
-    assert np.allclose(made.fit(sums, np.zeros((3, 6))).ravel(), np.linalg.solve(P, y))
+    assert np.allclose(made.fit(sums).ravel(), np.linalg.solve(P, y))
 
 
 def test_the_bits_do_not_depend_on_the_number_of_cores(monkeypatch):
@@ -74,8 +74,7 @@ def test_the_bits_do_not_depend_on_the_number_of_cores(monkeypatch):
         rng = np.random.default_rng(1)
         with blas.one_thread():
             made = regression_of(*states(rng), features)
-            sums, mean = rng.normal(size=(sum(LENGTHS), 3)), rng.normal(size=(3, 6))
-            theta = made.fit(sums, mean)
+            theta = made.fit(rng.normal(size=(sum(LENGTHS), 3)))
             found.append((made.sums, theta, made.values(theta), made.shape(rng.normal(size=made.drawn))))
         assert (count == 1) == (used == {threading.get_ident()})
     for other in found[1:]:
