@@ -244,6 +244,27 @@ def test_optimism_goes_on_after_loading(tmp_path):
     assert np.array_equal(whole._learner.history.transitions.action, again._learner.history.transitions.action)
 
 
+def test_nothing_is_unknown_where_all_features_are_0():
+    basis = bases.StateFeatures(lambda x: np.maximum(x, 0.0))
+    ours = BoundedRLSVI(seed=0, basis=basis, bounds="optimistic", repeat=1).learn(Walk(), episodes=3)
+    assert np.isfinite(ours._learner.theta).all()
+
+
+def test_a_file_is_read_whose_features_have_become_fewer_since_the_last_plan(tmp_path):
+    ours = agent().learn(Walk(), episodes=3)
+    learner = ours._learner
+    learner.start, learner.theta = (
+        learner.regression.values(learner.theta),
+        np.zeros((2, learner.regression.dim + 3)),
+    )
+    learner.warm, learner.counters[5] = learner.theta, learner.counters[1]
+    ours.save(tmp_path / "agent")
+    again = rlsvi.load(tmp_path / "agent")
+    for each in (ours, again):
+        each.learn(Walk(), episodes=1)
+    assert np.array_equal(ours._learner.theta, again._learner.theta)
+
+
 def test_bounds_hold_values_that_would_diverge(monkeypatch):
     """Waves without smoothness and a weak prior: a regression that is no contraction."""
     settle(monkeypatch, FEW_SWEEPS=60)

@@ -118,9 +118,9 @@ class Copied(gymnasium.ObservationWrapper):
 
 def test_copies_and_differences_have_no_features_and_come_back_when_they_are_none(tmp_path):
     agent = rlsvi.BoundedRLSVI(seed=0).learn(Copied(), 12, progress=False)
-    assert agent.relevant == (True,) * 4 + (False, False)
+    assert not any(agent.relevant[4:])
     lookup = agent._learner.lookup
-    assert isinstance(lookup.functions, rlsvi.bases.Fourier)
+    assert not isinstance(lookup.functions, rlsvi.bases.Waves)
     assert lookup.copies.tolist() == [False] * 4 + [True, True]
     agent.save(tmp_path / "agent")
     again = rlsvi.load(tmp_path / "agent")
@@ -166,6 +166,16 @@ def single(x):
     return np.asarray(x, np.float32).astype(np.float64)
 
 
+def test_what_a_new_copy_tells_is_looked_for_in_the_others():
+    """The only relevant number is found to be a copy of one that had been left out."""
+    lookup = rlsvi.BoundedRLSVI(seed=0).learn(Slope(3), 4)._learner.lookup
+    lookup.relevant[:] = False, False, True
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    x[:, 2] = 2 * x[:, 0]
+    sample = Sample(x, np.zeros(60, int), np.arange(60) // 20, x[:, 0])  # too few episodes to judge by
+    assert lookup.tune(lookup.seen(x), sample, 60, 0.1).relevant.tolist() == [True, True, False]
+
+
 def test_copies_are_combinations_of_earlier_numbers_to_rounding():
     a, b = single(X[:, 0]), single(3 * X[:, 1] + 2)
     c = single(np.sign(X[:, 2]))
@@ -185,6 +195,7 @@ def test_what_is_nearly_a_combination_is_no_copy():
     rare = a + (np.arange(800) == 700)
     assert not copies_in(np.stack([a, a + 1e-3 * noise, a + 1e-3 * a**3, rare], axis=1)).any()
     assert not copies_in(np.stack([a, b, a * b, np.abs(a), np.maximum(a, b)], axis=1)).any()
+    assert not copies_in(np.stack([a, b, 1e-200 * (a > 0)], axis=1)).any()  # its spread is 0
     assert not copies_in(np.repeat(a[:, None], MOST_NUMBERS + 1, axis=1)).any()  # it would take too long
 
 

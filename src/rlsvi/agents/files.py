@@ -130,6 +130,8 @@ def _agent(file: Archive, basis: Any) -> Any:
             "first, on the command line with --import MODULE"
         )
     for name, usual in kind._former.items():
+        if name in signature(kind).parameters:
+            continue  # of a subclass
         if (former := header["arguments"].pop(name, usual)) != usual:
             raise ArchiveError(
                 f"was made with {name}={former!r:.100}, which is no argument any more: load it with the version "

@@ -124,8 +124,8 @@ class BoundedRLSVI(PracticeAgent):
     by their observed range, or with waves and pictures by their mean and spread whenever the data have doubled.
     All features are then recomputed from the observations, so that the posterior is exact (`rescalings` counts
     this, and the logger "rlsvi" reports it). Up to 5,000 steps every episode has a new plan; later one is made
-    when the data have grown by a twentieth, so that the time of learning is about proportional to the steps. Large
-    matrix products use all cores, or as many as the environment variable OMP_NUM_THREADS says; the bits do not
+    when the data have grown by a twentieth (unless `bounds` are optimistic), so that the time of learning is about
+    proportional to the steps. Large matrix products use all cores, or as many as the environment variable OMP_NUM_THREADS says; the bits do not
     depend on their number. If recent episodes earn no more than the first ones, a NoProgressWarning says so.
     docs/practice-evidence.md has the evidence.
 
@@ -155,7 +155,8 @@ class BoundedRLSVI(PracticeAgent):
     bounds
         The interval that the values behind targets are clipped to. "attainable": the returns observed from any
         step on, a tenth of their span more, and at least one usual reward more. "optimistic": in addition, what
-        was never tried is worth twice the best return so far, and less the more data there are near it. This finds
+        was never tried is worth twice the best return so far (one more in size, or one reward more, if it is not
+        positive), and less the more data there are near it; every episode then has a new plan. This finds
         large prizes behind small ones and costs more episodes elsewhere. Or two numbers.
         Without bounds, values of features can diverge; StationaryRLSVI has none, as in the paper.
     memory
@@ -597,7 +598,7 @@ class BoundedLearner:
         return later
 
     def _has_played(self, plan: SweptValues, steps: list[Step]) -> bool:
-        """Return whether steps were played with a plan, and do not come from a log of somebody else."""
+        """Return whether steps were played with a plan, without optimism, and do not come from somebody's log."""
         if self.lookup.centred:
             return False  # there is one kind only
         Q = self.lookup.values(plan.theta, np.stack([step.place.x for step in steps]))
@@ -791,8 +792,6 @@ class BoundedLearner:
             learner.start = file.take("start", (min(rows, N), A))
         if "theta" in file:
             _, d = file.shape("theta", 2)
-            if d > learner.regression.dim:
-                raise ArchiveError("is damaged: its weights do not fit its observations")
             if learner.start is None and d != learner.regression.dim:
                 raise ArchiveError("is damaged: its weights do not fit its features")
             learner.theta = learner.warm = file.take("theta", (A, d))
@@ -865,7 +864,7 @@ def sweep(
     cell = steps.row[:, None] * Q.shape[1] + steps.action.reshape(len(steps.row), -1)  # one, or one of each part
     regression.factor(model.ridge)
     if top is not None:
-        far = regression.all_unknown()
+        far = np.where(history.legal, regression.all_unknown(), 0.0)
         within = bounds[0], bounds[1] + far.max(axis=1) * max(0.0, top - bounds[1])
     shift, variate = np.zeros((Q.shape[1], regression.dim)), 1.0
     if stream is not None:

@@ -137,10 +137,11 @@ def copies_in(x: Floats) -> Bools:
     copies = np.zeros(x.shape[1], np.bool_)
     if x.shape[1] > MOST_NUMBERS or len(x) < ROWS_PER_NUMBER * x.shape[1]:
         return copies
-    largest, moves = np.abs(x).max(axis=0), x.min(axis=0) < x.max(axis=0)
+    largest, spread = np.abs(x).max(axis=0), x.std(axis=0)
+    moves = (x.min(axis=0) < x.max(axis=0)) & (spread > 0)
     with np.errstate(over="ignore"):
         single = (x.astype(np.float32) == x).all(axis=0)
-    spread = np.where(moves, x.std(axis=0), 1.0)
+    spread = np.where(moves, spread, 1.0)
     z = (x - x.mean(axis=0)) / spread
     rounding = np.finfo(np.float64).eps * largest / spread
     rounding[single] *= 2.0**29  # 24 bits instead of 53
@@ -350,7 +351,9 @@ class Lookup:
         tuned, given = copy(self), self.basis.basis
         if self.suited is not None:
             tuned.copies = copies_in(sample.x[:, : len(self.relevant)])
-            tuned.relevant = tuned._relevant(seen, sample, (self.relevant | self.copies) & ~tuned.copies, ridge)
+            again = (self.relevant & tuned.copies).any()  # what it tells is in numbers that were left out
+            before = ~tuned.copies if again else (self.relevant | self.copies) & ~tuned.copies
+            tuned.relevant = tuned._relevant(seen, sample, before, ridge)
             given = tuned.functions = self.suited(int(tuned.relevant.sum()))
         if not tuned.centred:
             if self.centred:  # ranges are then those observed, and no longer so many standard deviations

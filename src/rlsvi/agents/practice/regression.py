@@ -420,7 +420,9 @@ class FeatureRegression:
         own = [solve_triangular(L, phi.T) for L in self._own]
         shared = [solve_triangular(self._shared, phi.T - E.T @ w) for E, w in zip(self._joint, own, strict=True)]
         left = [(w**2).sum(axis=0) + (u**2).sum(axis=0) for w, u in zip(own, shared, strict=True)]
-        unknown: Floats = self._ridge * np.stack(left, axis=1) / (phi**2).sum(axis=1, keepdims=True)
+        unknown: Floats = (
+            self._ridge * np.stack(left, axis=1) / np.fmax((phi**2).sum(axis=1, keepdims=True), 1e-300)
+        )
         return unknown
 
     def all_unknown(self) -> Floats:
