@@ -125,8 +125,9 @@ class BoundedRLSVI(PracticeAgent):
     All features are then recomputed from the observations, so that the posterior is exact (`rescalings` counts
     this, and the logger "rlsvi" reports it). Up to 5,000 steps every episode has a new plan; later one is made
     when the data have grown by a twentieth (unless `bounds` are optimistic), so that the time of learning is about
-    proportional to the steps. Large matrix products use all cores, or as many as the environment variable OMP_NUM_THREADS says; the bits do not
-    depend on their number. If recent episodes earn no more than the first ones, a NoProgressWarning says so.
+    proportional to the steps. Large matrix products use all cores, or as many as the environment variable
+    OMP_NUM_THREADS says; the bits do not depend on their number. If recent episodes earn no more than the first
+    ones, a NoProgressWarning says so.
     docs/practice-evidence.md has the evidence.
 
     Where MultiDiscrete or MultiBinary actions have more than 1,000 combinations, the value of an action is a sum
