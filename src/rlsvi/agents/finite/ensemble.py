@@ -62,7 +62,7 @@ from rlsvi.agents.finite.rlsvi import (
 )
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import Constraints, at_least, fits, one_of, positive, whole
+from rlsvi.core.checks import Constraints, at_least, fits, one_of, positive, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.elementary import log
 from rlsvi.core.random import bits, normal, reseed, uniform
@@ -135,7 +135,7 @@ class EnsembleRLSVI(FiniteHorizonAgent):
     def _learner_of(self, task: Task, features: Features) -> Any:
         H, B, M, d = task.horizon, features.blocks, int(self.members), features.dim
         numbers = H * M * (16 if self.perturb == WEIGHTS else B * d)
-        fits(f"members={M} of {H} x {B * d} weights", numbers, "use fewer members, or fewer features")
+        fits(f"members={shown(M)} of {H} x {B * d} weights", numbers, "use fewer members, or fewer features")
         prior, keys = self._prior(task, features), np.zeros(M + 1, np.uint64)
         spread = float(self.prior_scale) / math.sqrt(self.lam)
         if self.perturb == WEIGHTS:
