@@ -55,7 +55,7 @@ assert Path("out/paper/report.html").exists()
 assert returns[0] >= 200 and Path("trained.rlsvi").exists() and Path("regret.png").stat().st_size > 10_000
 """,
     "docs/tutorials/first-agent.md": """
-assert agent.episodes == 21 and returns[2] >= 200 and Path("cartpole.gif").exists()
+assert agent.episodes == 31 and returns[2] >= 200 and Path("cartpole.gif").exists()
 """,
     "docs/tutorials/own-environment.md": """
 assert len(agent.returns) == 20 and env.action_space.n == 9
