@@ -17,7 +17,7 @@ from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
 from rlsvi.agents.tabular.table import TabularAgent
 from rlsvi.offline.recorder import Recorder
-from rlsvi.offline.replay import replay_of
+from rlsvi.offline.replay import Replay, replay_of
 
 NAMES = list(BY_NAME)
 
@@ -452,6 +452,22 @@ def test_actions_are_not_held_if_the_log_does_not_hold_them(kind):
     assert holds.held == 4
     with pytest.raises(ValueError, match="holds each action for 4 steps, but the log changes actions sooner"):
         holds.fit(log, Slow())
+
+
+def test_an_interrupt_leaves_how_long_actions_are_held(monkeypatch):
+    """The first episode of the log says four steps, and the second that actions change sooner."""
+    log, step = rlsvi.record(Slow(), None, 8), Replay.step
+
+    def interrupted(self, action):
+        if self.episode == 1:
+            raise KeyboardInterrupt
+        return step(self, action)
+
+    agent = HOLDING["features"]()
+    monkeypatch.setattr(Replay, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        agent.fit(log, Slow())
+    assert (agent.episodes, agent.held) == (1, 4)
 
 
 def test_a_given_repeat_needs_a_log_that_holds():

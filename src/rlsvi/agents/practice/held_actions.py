@@ -79,13 +79,19 @@ class PracticeAgent(Agent):
 
     def _episode(self, env: Any) -> float:
         """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""
-        if isinstance(env, Replay):
-            if not env.hold(self.held):
-                self._learner.counters[REPEAT] = 1  # from now on
-            return super()._episode(env)
         assert self._task is not None
-        played: Any = env if self.held == 1 else ActionRepeat(env, self.held, self._task)
-        return super()._episode(played)
+        if not isinstance(env, Replay):
+            played: Any = env if self.held == 1 else ActionRepeat(env, self.held, self._task)
+            return super()._episode(played)
+        if env.hold(self.held):
+            return super()._episode(env)
+        counters, held = self._learner.counters, self.held
+        counters[REPEAT] = 1  # from now on, if this episode is learned from
+        try:
+            return super()._episode(env)
+        except BaseException:
+            counters[REPEAT] = held
+            raise
 
     def _predict(
         self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
