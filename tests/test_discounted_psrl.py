@@ -358,21 +358,26 @@ def test_the_mean_avoids_what_was_not_tried_though_all_is_costly():
 
 
 class Contexts(Arms):
-    """Eight real numbers that never recur, and five actions, of which the fourth is the best on average."""
+    """Eight real numbers, most of them new or most of them known, and an action that is the best on average."""
 
     action_space, observation_space = Discrete(5), Box(-np.inf, np.inf, (8,))
 
+    def __init__(self, known=0.0):
+        self.known = known
+
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        return self.np_random.normal(size=8).astype(np.float32), {}
+        new = self.np_random.random() >= self.known
+        return (self.np_random.normal(size=8) * new).astype(np.float32), {}
 
     def step(self, action):
         reward = self.np_random.normal((0.0, 0.2, -0.1, 1.0, 0.1)[action], 0.3)
         return np.zeros(8, np.float32), float(reward), True, False, {}
 
 
-def test_unknown_observations_get_the_action_that_is_best_on_average():
-    env = Contexts()
+@pytest.mark.parametrize("known", [0.0, 0.8])
+def test_unknown_observations_get_the_action_that_is_best_on_average(known):
+    env = Contexts(known)
     for seed in range(5):
         agent = DiscountedPSRL(seed=seed).learn(env, episodes=30)
         new = np.full(8, 7.0)

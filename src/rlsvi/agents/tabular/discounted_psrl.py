@@ -12,8 +12,8 @@ for l = 0, 1, ..
         update V where that matters, backwards from s_t                              (a bounded number of states)
 
 What happens in an episode changes the rest of it, so a state that turns out to be a dead end is not tried again
-until the next episode. The posterior mean uses the counts alone, and avoids cells that were not tried; where
-few observations recur, it takes the action in new ones that has been best on average.
+until the next episode. The posterior mean uses the counts alone, and avoids cells that were not tried. In
+new observations it takes the action that has been best on average.
 """
 
 import hashlib
@@ -332,8 +332,8 @@ class SparseLearner:
             return sample
         Q = np.full((len(self.rows) + 1, self.task.actions), worth)
         all_action_values(self.model, sample, self.planning.gamma, Q[:-1])
-        visits = self.model.visits[: len(self.rows)]
-        if not sampled and 2 * len(visits) > visits.sum():  # few observations recur
+        if not sampled:
+            visits = self.model.visits[: len(self.rows)]
             Q[-1] = usual_values(visits, Q[:-1], worth)
             Q[:-1][~visits.any(axis=1)] = Q[-1]
         return sample._replace(Q=Q)
