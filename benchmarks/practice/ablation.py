@@ -129,6 +129,8 @@ RULES = {
         BOUNDED, "_values", lambda self: self._prior(len(self.history.x))
     ),
     "no sweeps from the upper bound": lambda: replaced(BOUNDED, "_is_from_above", lambda self, mistakes: False),
+    "half as many sweeps": lambda: (replaced(BOUNDED, "FEW_SWEEPS", 10), replaced(BOUNDED, "SWEEPS", 100)),
+    "sweeps end at a thousandth": lambda: replaced(BOUNDED, "TOLERANCE", 1e-3),
     "no bounds": lambda: argument("bounds", (-1e100, 1e100)),
     "bounds without a margin": lambda: replaced(REGRESSION, "MARGIN", 0.0),
     "bounds with half the span as margin": lambda: replaced(REGRESSION, "MARGIN", 0.5),
