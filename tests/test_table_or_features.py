@@ -263,6 +263,27 @@ def test_a_table_of_whole_numbers_gives_way_to_features(monkeypatch):
     assert any("with features" in why and "predicted with an error of" in why for why in said)
 
 
+class CountedQueues(Queues):
+    """The same as three categories, of 1,331 combinations: features are sums of what each category is worth."""
+
+    observation_space = MultiDiscrete([11, 11, 11])
+
+    def reset(self, *, seed=None, options=None):
+        x, info = super().reset(seed=seed)
+        return x.astype(np.int64), info
+
+    def step(self, action):
+        x, *rest = super().step(action)
+        return x.astype(np.int64), *rest
+
+
+@pytest.mark.parametrize("seed", [100, 101])
+def test_categories_of_many_combinations_are_left_to_features(seed):
+    agent = agent_for(CountedQueues(), seed=seed).learn(CountedQueues(), episodes=16)
+    assert not agent.uses_table
+    assert "what steps led to is predicted" in agent.explain()
+
+
 class Sales(gymnasium.Env):
     """Thirty days to sell ten seats at one of three prices: days and seats recur, and demand is mostly noise.
 

@@ -179,11 +179,8 @@ def default(env: Any) -> Tabular | Observed:
 
 
 def is_table(layout: Layout) -> bool:
-    """Return whether each observation can have its own weight: one discrete number, or several with few values.
-
-    Only observed values take memory. Several numbers with many values are better kept as separate features.
-    """
-    return not layout.measured and (prod(layout.counts) <= CELLS or len(layout.counts) == 1)
+    """Return whether features are a table: of one discrete number, or of several that are crossed."""
+    return not layout.measured and (prod(layout.counts) <= MOST_CROSSED or len(layout.counts) == 1)
 
 
 def picture_in(layout: Layout) -> PixelPairs | None:
