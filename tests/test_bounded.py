@@ -478,15 +478,22 @@ def test_plans_are_made_when_the_data_have_grown_by_a_share(monkeypatch):
     assert 10 < made < 40
 
 
-def test_a_run_that_falls_behind_its_first_episodes_says_so():
+@pytest.mark.parametrize(
+    ("returns", "says"),
+    [
+        ([-1.0] * 8 + [-2.0] * 56, "earn -2.*repeat="),
+        ([-2.0] * 8 + [5.0] * 24 + [-1.0] * 32, r"earn -1 on average, where earlier ones earned 5: .*repeat="),
+    ],
+)
+def test_a_run_whose_returns_fall_says_so(returns, says):
     history = EpisodeHistory(1, 2)
-    for i in range(64):
+    for i, reward in enumerate(returns):
         row = history.row(np.array([float(i)]), np.array([True, True]))
-        history.add(row, 0, -1.0 if i < 8 else -2.0, END)
-    assert history.returns().tolist() == [-1.0] * 8 + [-2.0] * 56
+        history.add(row, 0, reward, END)
+    assert history.returns().tolist() == returns
     ours = agent().learn(Walk(), episodes=1)
     ours._learner.history, ours._learner.counters[0] = history, 64
-    with pytest.warns(NoProgressWarning, match="earn -2.*repeat="):
+    with pytest.warns(NoProgressWarning, match=says):
         ours._notice()
     ours._learner.counters[0] = 63
     ours._notice()

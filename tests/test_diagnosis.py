@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 
 import rlsvi
 from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures
-from rlsvi.agents.diagnosis import avoids_costs, lack_of_progress, lack_of_progress_at_random
+from rlsvi.agents.diagnosis import avoids_costs, fallen, lack_of_progress, lack_of_progress_at_random
 from rlsvi.agents.practice.bounded_rlsvi import BoundedLearner
 
 
@@ -256,6 +256,21 @@ def test_what_counts_as_no_progress(first, recent, episodes, explored, says):
     wrong = lack_of_progress(first, recent, episodes, explored)
     assert says in wrong
     assert bool(says) == bool(wrong)
+
+
+@pytest.mark.parametrize(
+    ("quarters", "spread", "falls"),
+    [
+        ((0.0, 8.0, 9.0, 1.0), 0.0, True),
+        ((0.0, 8.0, 9.0, 6.0), 0.0, False),  # less than half of the gain is lost
+        ((0.0, 8.0, 9.0, 1.0), 15.0, False),  # nor is it clear
+        ((5.0, 5.0, 5.0, 5.0), 0.0, False),
+        ((5.0, 4.0, 4.0, 4.0), 0.0, True),  # there was no gain
+    ],
+)
+def test_returns_have_fallen_if_most_of_the_gain_is_lost(quarters, spread, falls):
+    returns = np.repeat(quarters, 8) + spread * np.tile([-1.0, 1.0], 16)
+    assert bool(fallen(returns)) == falls
 
 
 @pytest.mark.parametrize(

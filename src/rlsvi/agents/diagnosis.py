@@ -2,8 +2,9 @@
 
 The first episodes are played almost at random. After 32, 64, 128, .. episodes the returns of the last quarter of
 all episodes are compared with the worst quarter of the first eight. Less than these is said at once. From 64 on it
-is also said that recent ones earn no more, if exploration has come to an end. Plans often end before values have
-converged to the last digit; they are only spoken of if they end far from it, again and again.
+is also said that recent ones earn no more, if exploration has come to an end. With features, it is said if the
+last quarter has lost half of what the best one before had gained, and three standard errors. Plans often end
+before values have converged to the last digit; they are only spoken of if they end far from it, again and again.
 
 Where every reward was a cost, an agent that does nothing earns 0 and seems to have learned. Sixteen or more
 returns of exactly 0 after costs, with no reward above 0 in all steps, are therefore said too: nothing more can be
@@ -107,6 +108,20 @@ def lack_of_progress_at_random(first: Floats, recent: float, episodes: int) -> s
     return (
         f"after {episodes} episodes, the recent ones earn {recent:.4g} on average, no more than the {usual:.4g} "
         f"of the first {FIRST_EPISODES}, played almost at random"
+    )
+
+
+def fallen(returns: Floats) -> str:
+    """Return that most of what an earlier quarter of the episodes had gained is lost beyond noise, or nothing."""
+    *earlier, last = np.array_split(returns, 4)
+    best = max(earlier, key=np.mean)
+    noise = np.sqrt(best.var() / len(best) + last.var() / len(last))
+    lost, gained = best.mean() - last.mean(), best.mean() - returns[:FIRST_EPISODES].mean()
+    if lost <= max(3 * noise, gained / 2, 1e-9 * abs(best.mean())):
+        return ""
+    return (
+        f"after {len(returns)} episodes, the recent ones earn {last.mean():.4g} on average, where earlier ones "
+        f"earned {best.mean():.4g}"
     )
 
 

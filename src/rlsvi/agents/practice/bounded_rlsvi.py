@@ -36,6 +36,7 @@ from rlsvi.agents.diagnosis import (
     UNSETTLED,
     UNSETTLED_CHANGE,
     avoids_costs,
+    fallen,
     is_checked,
     is_no_wider,
     lack_of_progress,
@@ -330,7 +331,8 @@ class BoundedRLSVI(PracticeAgent):
             return
         steps, explored, wrong = history.transitions, self._search_has_ended, ""
         if len(returns := history.returns()) == episodes:
-            wrong = lack_of_progress(returns[:FIRST_EPISODES], returns[-(episodes // 4) :], episodes, explored)
+            first, last = returns[:FIRST_EPISODES], returns[-(episodes // 4) :]
+            wrong = lack_of_progress(first, last, episodes, explored) or fallen(returns)
             if avoids_costs(returns) and steps.reward.max() <= 0:
                 wrong = (
                     f"after {episodes} episodes, the recent ones earn 0, and there were only costs before: it has "
