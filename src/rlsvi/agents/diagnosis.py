@@ -41,7 +41,7 @@ WIDER_RANGE = 0.1  # of the range of an observed number
 
 
 class NoProgressWarning(UserWarning):
-    """Recent episodes earn no more than the first ones, played almost at random, or none has ever had a reward.
+    """Recent episodes earn no more than the first ones, or much less than earlier ones, or there is no reward.
 
     Examples
     --------
