@@ -115,14 +115,16 @@ def fallen(returns: Floats) -> str:
     """Return that most of what an earlier quarter of the episodes had gained is lost beyond noise, or nothing."""
     *earlier, last = np.array_split(returns, 4)
     best = max(earlier, key=np.mean)
-    noise = np.sqrt(best.var() / len(best) + last.var() / len(last))
-    lost, gained = best.mean() - last.mean(), best.mean() - returns[:FIRST_EPISODES].mean()
-    if lost <= max(3 * noise, gained / 2, 1e-9 * abs(best.mean())):
-        return ""
-    return (
-        f"after {len(returns)} episodes, the recent ones earn {last.mean():.4g} on average, where earlier ones "
-        f"earned {best.mean():.4g}"
-    )
+    said = f"after {len(returns)} episodes, the recent ones earn {last.mean():.4g} on average, where earlier ones "
+    return f"{said}earned {best.mean():.4g}" if is_lost(returns[:FIRST_EPISODES], best, last, 3.0) else ""
+
+
+def is_lost(first: Floats, before: Floats, after: Floats, errors: float) -> bool:
+    """Return whether returns fell by half of the gain over the first ones, and by so many standard errors."""
+    error = np.sqrt(before.var(ddof=1) / len(before) + after.var(ddof=1) / len(after))
+    usual = before.mean()
+    least = max(errors * error, (usual - first.mean()) / 2, 1e-9 * abs(usual))
+    return bool(usual - after.mean() > least)
 
 
 def avoids_costs(returns: Floats) -> bool:

@@ -40,7 +40,7 @@ import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
-from rlsvi.agents.diagnosis import CHECKED_FROM
+from rlsvi.agents.diagnosis import CHECKED_FROM, is_lost
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.practice.features import Sample, errors_of, judges, weights
 from rlsvi.agents.practice.held_actions import PracticeAgent
@@ -437,17 +437,9 @@ class Record(NamedTuple):
         return self.steps - sum(len(episode) for episode in self.episodes[:1])
 
     @property
-    def recent(self) -> int:
-        """The first of the recent episodes: those after the last judgement."""
-        first = len(self.episodes) - 1
-        while not is_judged(first) and first > 1:
-            first -= 1
-        return first
-
-    @property
     def known(self) -> float:
-        """The part of the steps of recent episodes that recur."""
-        first = self.recent
+        """The part of the steps of recent episodes, those after the last judgement, that recur."""
+        first = max(filter(is_judged, range(len(self.episodes))), default=1)
         return sum(self.recurring[first:]) / sum(len(episode) for episode in self.episodes[first:])
 
     @property
@@ -491,11 +483,9 @@ class Record(NamedTuple):
         before = returns[begins[-2] : begins[-1]][-len(after) :]
         if min(len(before), len(after)) < FEWEST_EPISODES:
             return None
-        noise = math.sqrt(before.var(ddof=1) / len(before) + after.var(ddof=1) / len(after))
-        usual, now, first = float(before.mean()), float(after.mean()), float(returns[:FEWEST_EPISODES].mean())
-        loss = max(2 * noise, (usual - first) / 2, 1e-9 * abs(usual))
-        if now >= usual - loss:
+        if not is_lost(returns[:FEWEST_EPISODES], before, after, 2.0):
             return None
+        usual, now = float(before.mean()), float(after.mean())
         return (now, usual) if self.tables[-1] else (usual, now)
 
     @property
