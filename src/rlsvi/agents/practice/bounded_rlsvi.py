@@ -863,7 +863,8 @@ def sweep(
     top: float | None = None,
 ) -> SweptValues:
     """Iterate from the values Q (N, A) to a sample of the posterior, or to its mean if there is no stream."""
-    steps, within, far = history.transitions, bounds, np.zeros(())
+    steps, far = history.transitions, np.zeros(())
+    within: tuple[float, float | Floats] = bounds
     cell = steps.row[:, None] * Q.shape[1] + steps.action.reshape(len(steps.row), -1)  # one, or one of each part
     regression.factor(model.ridge)
     if top is not None:

@@ -245,7 +245,7 @@ def returns_to_go(history: EpisodeHistory, gamma: float) -> Floats:
     return out
 
 
-def values_of(history: EpisodeHistory, Q: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
+def values_of(history: EpisodeHistory, Q: Floats, bounds: tuple[float, float | Floats]) -> tuple[Floats, float]:
     """Return V of every row and, last, of the end, clipped to the bounds; and the fraction that was clipped."""
     best = best_values(Q, history.legal, history.parts)
     V = np.zeros(len(Q) + 1)  # the last entry stands for the end
