@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Dict, Discrete, Text, Tuple
 
 import rlsvi
 from pages import blocks
-from rlsvi.bases.categories import MOST_CATEGORIES, Categories
+from rlsvi.agents.practice.features import MOST_CATEGORIES, Categories
 from rlsvi.bases.layout import code_of, layout_of, observation_of, vector_of
 from rlsvi.offline.recorder import Recorder
 

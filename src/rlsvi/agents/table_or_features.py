@@ -44,6 +44,7 @@ from rlsvi.agents.diagnosis import CHECKED_FROM, is_lost
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.practice.features import Sample, errors_of, judges, weights
 from rlsvi.agents.practice.held_actions import PracticeAgent
+from rlsvi.agents.practice.regression import discounted_sums
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
@@ -54,7 +55,6 @@ from rlsvi.core.compile import Bools, Floats, Longs, Words
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import Seed
 from rlsvi.envs.task import Task
-from rlsvi.offline.log import discounted_sums
 
 LEAST_SEEN, LEAST_KNOWN = 0.1, 0.5  # shares below which features learn, and from which on a table does
 FEATURES_SURE, TABLE_SURE = 1.0, 2.0  # standard errors by which predictions must be better
@@ -308,10 +308,10 @@ class ChoosingLearner:
         row, action = np.array([step[:2] for step in steps]).T
         ends, at = np.cumsum([len(episode) for episode in record.episodes]), np.arange(len(steps))
         last, episode = np.isin(at, ends - 1), np.searchsorted(ends, at, side="right")
-        reward, led_to = np.array([step[2] for step in steps]), np.empty(len(steps))
+        reward = np.array([step[2] for step in steps])
         gamma = min(MOST_DISCOUNT, self.agent.gamma)
         reward[last & np.array([step[3] != END for step in steps])] += gamma / (1 - gamma) * reward.mean()
-        discounted_sums(reward, last, gamma, led_to)
+        led_to = discounted_sums(reward, last, gamma)
 
         chosen, cell = judges(len(steps)), row * self.task.actions + action
         sample = Sample(

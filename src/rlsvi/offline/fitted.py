@@ -19,9 +19,9 @@ from scipy.sparse.linalg import splu
 from rlsvi.bases.basis import bound
 from rlsvi.bases.layout import ranges_of
 from rlsvi.bases.observed import Observed, rows_of
-from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.envs.actions import numbering
-from rlsvi.offline.log import LoggedEpisodes, discounted_sums
+from rlsvi.offline.log import LoggedEpisodes
 from rlsvi.offline.off_policy import OffPolicyProblem
 
 MOST_UNTRIED = 0.5  # the share of untried actions above which a value is not to be trusted
@@ -197,6 +197,14 @@ def _quantile(key: Longs, rank: Floats, wanted: Longs, luck: Floats) -> tuple[Lo
     many = end - begin
     at = np.minimum(begin[:, None] + (luck * many[:, None]).astype(np.int64), len(order) - 1)
     return order[at], many
+
+
+@compiled
+def discounted_sums(reward: Floats, last: Bools, gamma: float, out: Floats) -> None:
+    """Sum the rewards from each step to the end of its episode."""
+    following = 0.0
+    for i in range(reward.size - 1, -1, -1):
+        following = out[i] = reward[i] + (0.0 if last[i] else gamma * following)
 
 
 def table_of(problem: OffPolicyProblem) -> LoggedModel:

@@ -20,7 +20,7 @@ from gymnasium.spaces import Box, Discrete, Text
 
 from rlsvi.bases.layout import Layout, code_of, layout_of, leaves_of, observation_of, vector_of
 from rlsvi.core.checks import LARGEST_NUMBER, hint, instead, shown
-from rlsvi.core.compile import Bools, Floats, Longs, compiled
+from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.files import file_instead
 from rlsvi.envs.actions import numbering_of_parts
 from rlsvi.envs.spaces import Spaces
@@ -124,14 +124,6 @@ class LoggedEpisodes(NamedTuple):
         last: Bools = np.zeros(self.steps, np.bool_)
         last[self.start[1:] - 1] = True
         return last
-
-
-@compiled
-def discounted_sums(reward: Floats, last: Bools, gamma: float, out: Floats) -> None:
-    """Sum the rewards from each step to the end of its episode."""
-    following = 0.0
-    for i in range(reward.size - 1, -1, -1):
-        following = out[i] = reward[i] + (0.0 if last[i] else gamma * following)
 
 
 class Masks(NamedTuple):

@@ -29,6 +29,7 @@ from rlsvi.agents.practice.regression import (
     Planning,
     SweptValues,
     Transitions,
+    discounted_sums,
     targets,
     values_of,
     with_margin,
@@ -41,7 +42,6 @@ from rlsvi.core.machine import one_thread
 from rlsvi.core.random import fill_normal
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError
-from rlsvi.offline.log import discounted_sums
 from rlsvi.offline.stream import Chunk, Each, Stream
 from rlsvi.progress import bar
 
@@ -122,8 +122,7 @@ def returns_in(stream: "Stream", gamma: float, chosen: Longs) -> tuple[float, fl
     least, most, following, found = math.inf, -math.inf, 0.0, np.zeros(len(chosen))
     for k in reversed(range(len(stream))):
         reward, last = stream.rewards(k)
-        out = np.empty(len(reward) + 1)
-        discounted_sums(np.append(reward, following), np.append(last, True), gamma, out)
+        out = discounted_sums(np.append(reward, following), np.append(last, True), gamma)
         least, most, following = min(least, float(out[:-1].min())), max(most, float(out[:-1].max())), float(out[0])
         here = (chosen >= k * stream.chunk) & (chosen < k * stream.chunk + len(reward))
         found[here] = out[chosen[here] - k * stream.chunk]

@@ -13,7 +13,6 @@ from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.machine import ROWS, blocks, on_all_cores
 from rlsvi.core.regression import cholesky, solve_triangular
 from rlsvi.envs.actions import starts_of
-from rlsvi.offline.log import discounted_sums
 
 # ---- What was seen: observations as rows, and the transitions between them ----------------------------------
 #
@@ -239,9 +238,13 @@ def usual_reward(history: EpisodeHistory) -> float:
 
 def returns_to_go(history: EpisodeHistory, gamma: float) -> Floats:
     """Return the discounted sum of rewards from each step to the end of its episode, as far as it was observed."""
-    reward = history.transitions.reward
+    return discounted_sums(history.transitions.reward, history.last, gamma)
+
+
+def discounted_sums(reward: Floats, last: Bools, gamma: float) -> Floats:
+    """Return the discounted sum of rewards from each step to the end of its episode."""
     out = np.empty(len(reward))
-    discounted_sums(reward, history.last, gamma, out)
+    trace_back(reward, np.zeros(len(reward)), last, gamma, 1.0, True, out)
     return out
 
 
