@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Dict, Discrete, Sequence
 
 import rlsvi
 from rlsvi import BoundedRLSVI, InverseGamma, NoProgressWarning, agent_for, bases
-from rlsvi.agents.practice.bounded_rlsvi import BoundedLearner
+from rlsvi.agents.practice.bounded_rlsvi import QUIETER, BoundedLearner
 from rlsvi.agents.practice.regression import (
     END,
     EpisodeHistory,
@@ -108,7 +108,7 @@ def twin(rows, ends, phi, Q, sigma, lam, gamma, trace, mistakes, stream, sweeps,
     K = np.diag(np.repeat(2 * ridge, B * d))
     P = K + X.T @ X
     variate = 1.0 if known else gamma_variate(stream, sigma.shape + len(rows) / 2)
-    z = np.array([normal(stream) for _ in range(B * d)])
+    z = (QUIETER if mistakes else 1.0) * np.array([normal(stream) for _ in range(B * d)])
     shift = np.linalg.solve(np.linalg.cholesky(P).T, z)
     for _ in range(sweeps):
         b = returns(rows, ends, gamma, trace, lambda y, Q=Q: np.clip(Q(y).max(), *bounds), mistakes)

@@ -291,9 +291,9 @@ def cholesky(P: Floats) -> Floats:
 
 def solve_triangular(L: Floats, y: Floats, trans: str = "N") -> Floats:
     """Return L^-1 y, or L'^-1 y if `trans` is "T"."""
-    from scipy import linalg  # takes longer to import than all agents of this library
+    from scipy.linalg import lapack  # takes longer to import than all agents of this library
 
-    solved: Floats = linalg.solve_triangular(L, y, lower=True, trans=trans, check_finite=False)
+    solved: Floats = lapack.dtrtrs(L.T, y, lower=0, trans=int(trans == "N"))[0]  # L' is in LAPACK's own order
     return solved
 
 
