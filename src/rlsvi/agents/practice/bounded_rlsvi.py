@@ -839,17 +839,17 @@ def exportable() -> str:
 # them. Only the value that a target builds on is clipped. If the whole target were, the reward would be lost where
 # values lie at a bound.
 #
-# A lambda-return follows an episode, and sweeps begin somewhere. Plans of the first kind follow an episode only
-# as far as it was worth more than V: the best policy is at least as good as the one that played (compare He,
-# Liu, Schwing and Peng, 2017). Their sweeps go on from the values of the last such plan. They learn from few
-# good episodes, but the maximum collects the errors of features, values become too high, and since there can be
-# several fixed points with features, sweeps may stay at a bad one for tens of episodes. Plans of the second kind
-# follow `mistakes` too (Peng's lambda-return, b_i+1 instead of the maximum), their sweeps begin at the upper
-# bound, and their noise is a quarter of that of a sample: they explore near what is known to be good, which pays
-# most where there are many actions. They are slow while most episodes are bad, and accurate when they are good. Which kind plays better
-# differs from task to task and from seed to seed: plans are made of both, and most of them of the kind that has
-# earned more lately. With many numbers (waves and pictures) features fit less well: mistakes are always
-# followed, and sweeps go on.
+# A lambda-return follows an episode, and sweeps begin somewhere. Plans of the first kind follow an episode only as
+# far as it was worth more than V: the best policy is at least as good as the one that played (compare He, Liu,
+# Schwing and Peng, 2017). Their sweeps go on from the values of the last such plan. They learn from few good
+# episodes, but the maximum collects the errors of features, values become too high, and since there can be several
+# fixed points with features, sweeps may stay at a bad one for tens of episodes. Plans of the second kind follow
+# `mistakes` too (Peng's lambda-return, b_i+1 instead of the maximum), their sweeps begin at the upper bound, and
+# their noise is a quarter of that of a sample: they explore near what is known to be good, which pays most where
+# there are many actions. They are slow while most episodes are bad, and accurate when they are good. Which kind
+# plays better differs from task to task and from seed to seed: plans are made of both, and most of them of the
+# kind that has earned more lately. With many numbers (waves and pictures) features fit less well: mistakes are
+# always followed, and sweeps go on.
 
 
 def sweep(
