@@ -14,7 +14,7 @@ import gymnasium as gym
 
 import rlsvi
 from benchmarks.practice.task import Task, budgets, by_name, made
-from benchmarks.practice.worlds import Catch, DeepSeaPicture, FiftyActions, Headings, Rooms, scaled_rewards
+from benchmarks.practice.worlds import Catch, DeepSeaPicture, FiftyActions, Headings, Rooms, Valves, scaled_rewards
 from rlsvi.envs import Discretized
 
 TAXI = "Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3"
@@ -214,6 +214,14 @@ CHOSEN = by_name(
         random=0.819,
         why="Fifty actions on two numbers; 90% of the exact optimum, in episodes of ten steps.",
         asked=(300,),
+    ),
+    Task(
+        "Valves",
+        Valves,
+        lambda _: (25.0,),
+        (20, 60),
+        random=9.801,
+        why="27 settings of three valves on four numbers; at 25 of 30, levels are away by a twelfth.",
     ),
     Task(
         "CartPole-thousandth",

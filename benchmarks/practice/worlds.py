@@ -1,4 +1,4 @@
-"""Small worlds of our own: rooms, a room with headings, catch, DeepSea as a picture, and fifty actions."""
+"""Small worlds of our own: rooms, a room with headings, catch, DeepSea as a picture, fifty actions, and valves."""
 
 from typing import Any
 
@@ -178,3 +178,31 @@ class FiftyActions(gym.Env[Any, Any]):
         reward = float(self.rewards(self.point[None])[0, int(action)])
         self.t, self.point = self.t + 1, self.np_random.random(2)
         return self.point.copy(), reward, False, self.t >= self.STEPS, {}
+
+
+class Valves(gym.Env[Any, Any]):
+    """Three tanks with a valve each, closed, half open or open: keep them at levels of 0.3, 0.5 and 0.7.
+
+    A level rises by 0.15 a step with an open valve and falls by as much with a closed one, by 0.1 times the demand
+    more, which is seen and drifts; both are disturbed. The reward is 1 - 2 times the mean distance of the levels.
+    """
+
+    LEVELS = np.array([0.3, 0.5, 0.7])
+
+    def __init__(self) -> None:
+        self.action_space = MultiDiscrete([3, 3, 3])
+        self.observation_space = Box(0.0, 1.0, (4,), np.float64)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Start with any levels and any demand."""
+        super().reset(seed=seed)
+        self.t, self.state = 0, self.np_random.random(4)
+        return self.state.copy(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Set the valves."""
+        flow = 0.15 * (np.asarray(action) - 1.0) - 0.1 * (self.state[3] - 0.5)
+        change = np.append(flow, 0.0) + self.np_random.normal(0.0, [0.02, 0.02, 0.02, 0.1])
+        self.t, self.state = self.t + 1, np.clip(self.state + change, 0.0, 1.0)
+        reward = 1.0 - 2.0 * float(np.abs(self.state[:3] - self.LEVELS).mean())
+        return self.state.copy(), reward, False, self.t >= 30, {}

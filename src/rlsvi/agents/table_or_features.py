@@ -454,12 +454,12 @@ class Record(NamedTuple):
 
     @property
     def is_random(self) -> bool:
-        """Whether a quarter of the actions that were taken again at an observation have led to different ones."""
+        """Whether most actions that were taken again at an observation have led to different ones."""
         led_to: dict[tuple[int, int], list[int]] = {}
         for row, action, _, following in (step for episode in self.episodes for step in episode):
             led_to.setdefault((row, action), []).append(following)
         again = [len(set(found)) > 1 for found in led_to.values() if len(found) > 1]
-        return 4 * sum(again) > len(again)
+        return 2 * sum(again) > len(again)
 
     @property
     def returns(self) -> Floats:

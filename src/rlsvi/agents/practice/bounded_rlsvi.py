@@ -101,7 +101,7 @@ PARTS_TRACE = 0.25  # lambda where many parts of actions are tried at once: thei
 RECENT = 4  # returns of either kind of lambda-return that are compared
 PLAYED_SHARE = 0.9  # of the steps of an episode have the action that a plan would take, if it has played
 OTHER = 4  # the kind that has earned less plays every fourth episode
-QUIETER = 0.25  # the size of the noise in plans of the second kind
+LOUD = 8  # actions up to which plans of the second kind have all noise; with A of them they have LOUD / A of it
 SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
 RESCALINGS, PLANNED, SCALED = 2, 4, 5  # indices in BoundedLearner.counters
 log = logging.getLogger("rlsvi")
@@ -709,7 +709,7 @@ class BoundedLearner:
         if from_above:
             Q = np.full_like(Q, within[1])
         most = self.FEW_SWEEPS if sampled and not from_above else self.SWEEPS
-        size = QUIETER if from_above else 1.0
+        size = min(1.0, LOUD / self.lookup.actions) if from_above else 1.0
         settings = within, most, self.TOLERANCE, self.trace, mistakes, self._top(sampled), size
         return sweep(self.history, self.regression, self.model(usual_reward(self.history)), Q, stream, *settings)
 
@@ -844,12 +844,12 @@ def exportable() -> str:
 # Schwing and Peng, 2017). Their sweeps go on from the values of the last such plan. They learn from few good
 # episodes, but the maximum collects the errors of features, values become too high, and since there can be several
 # fixed points with features, sweeps may stay at a bad one for tens of episodes. Plans of the second kind follow
-# `mistakes` too (Peng's lambda-return, b_i+1 instead of the maximum), their sweeps begin at the upper bound, and
-# their noise is a quarter of that of a sample: they explore near what is known to be good, which pays most where
-# there are many actions. They are slow while most episodes are bad, and accurate when they are good. Which kind
-# plays better differs from task to task and from seed to seed: plans are made of both, and most of them of the
-# kind that has earned more lately. With many numbers (waves and pictures) features fit less well: mistakes are
-# always followed, and sweeps go on.
+# `mistakes` too (Peng's lambda-return, b_i+1 instead of the maximum), and their sweeps begin at the upper bound;
+# with more than LOUD actions they have less noise, because most of what a sample tries there is worse than what is
+# known. They are slow while most episodes are bad, and accurate when they are good. Which kind plays better
+# differs from task to task and from seed to seed: plans are made of both, and most of them of the kind that has
+# earned more lately. With many numbers (waves and pictures) features fit less well: mistakes are always followed,
+# and sweeps go on.
 
 
 def sweep(
