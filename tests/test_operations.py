@@ -76,5 +76,10 @@ def test_shares_are_0_for_random_play_and_1_for_the_rule():
     task = OPERATIONS["Maintenance"]
     best = RULES["Maintenance"]
     levels = [(best, task.random), (best, task.random), (task.random, task.random)]  # greedy, and while learning
-    runs = [Run([{"mean": mean, "exact": None}] * 3, [earned] * 200) for mean, earned in levels]
-    assert next(iter(lines(task, runs))) == "| Maintenance | 20 | 1.00 (0.00) | 0.00 (0.00) |"
+    runs = [
+        Run([{"mean": mean, "exact": None, "episodes": n} for n in task.points], [earned] * 200)
+        for mean, earned in levels
+    ]
+    first, _, last = lines(task, "ours", runs)
+    assert first == "| Maintenance | ours | 3 | 20 | 1.00 (0.00) | 0.00 (0.00) |"
+    assert list(lines(task, "dqn", runs)) == [last.replace("ours", "dqn")]
