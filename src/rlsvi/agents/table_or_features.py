@@ -280,8 +280,8 @@ class ChoosingLearner:
     def _judge(self, record: "Record") -> "tuple[bool, Judgement] | None":
         """Return whether to learn with a table from now on, and why; or None if it is not the time to decide."""
         episodes, table = len(record.episodes), self.table
-        tells = record.is_rewarded or record.is_random
-        if tells and (returns := record.fallen_returns()) is not None:
+        returns = record.fallen_returns()
+        if returns is not None and (record.is_rewarded or record.is_random):
             return not table, Judgement(FELL, episodes, record.known, *returns)
         went_back = self.choice.reason == FELL and episodes < 2 * self.choice.episodes
         if went_back or not is_judged(episodes):
@@ -382,7 +382,7 @@ class Judgement(NamedTuple):
         )
         errors = (
             "from other episodes, what steps led to is predicted with an error of "
-            f"{self.table:.3g} by a table and of {self.features:.3g} by features"
+            f"{self.table:.3g} by a table and of {self.features:.3g} by features; small differences do not count"
         )
         now, before = (self.features, self.table) if table else (self.table, self.features)
         other = "features" if table else "a table"
@@ -423,13 +423,14 @@ class Record(NamedTuple):
     episodes: list[list[tuple[int, int, float, int]]]  # observation, action, reward, next observation or END
     tables: list[bool]  # whether a table played, of each episode
     recurring: list[int]  # steps of each episode
+    returns: list[float]  # of each episode
     steps: int = 0
     seen: int = 0  # steps at an observation seen again
 
     @classmethod
     def empty(cls) -> "Record":
         """Return a record of no episodes."""
-        return cls({}, [], [], set(), [], [], [])
+        return cls({}, [], [], set(), [], [], [], [])
 
     @property
     def counted(self) -> int:
@@ -462,11 +463,6 @@ class Record(NamedTuple):
         return 2 * sum(again) > len(again)
 
     @property
-    def returns(self) -> Floats:
-        """The sum of rewards of every episode."""
-        return np.array([sum(step[2] for step in episode) for episode in self.episodes], np.float64)
-
-    @property
     def changes(self) -> int:
         """How many times the learner has changed before the last episode."""
         return int(np.count_nonzero(np.diff(self.tables)))
@@ -478,7 +474,7 @@ class Record(NamedTuple):
         clear loss counts.
         """
         begins = [0, 0, *(np.flatnonzero(np.diff(self.tables)) + 1)]
-        returns = self.returns
+        returns = np.array(self.returns)
         after = returns[begins[-1] :]
         before = returns[begins[-2] : begins[-1]][-len(after) :]
         if min(len(before), len(after)) < FEWEST_EPISODES:
@@ -517,6 +513,7 @@ class Record(NamedTuple):
             [*self.episodes, episode],
             [*self.tables, table],
             [*self.recurring, sum(cell in self.cells for cell in taken)],
+            [*self.returns, sum(step[2] for step in episode)],
             *(self.steps + len(episode), self.seen + seen),
         )
 

@@ -435,8 +435,8 @@ class BoundedRLSVI(PracticeAgent):
         above = self._learner.above(self._plan(mean=True)) if no_more else 0.0
         if above > CUT_OFF and self._learner.may_be_wider():
             return (
-                f"{100 * above:.0f}% of values lie above their upper bound, which is the best return so far: if "
-                "much more can be earned, give wider bounds=(lowest return, highest return)."
+                f"{100 * above:.0f}% of values lie above their upper bound, about the best return so far: if much "
+                "more can be earned, give wider bounds=(lowest return, highest return)."
             )
         return super()._advise()
 
@@ -550,9 +550,8 @@ class BoundedLearner:
         if self.regression is None:
             return None
         if learning and sampled and self.theta is not None and not self._is_due():
-            Q = self.regression.values(self.theta)
-            kept = SweptValues(self.theta, Q, 0, 0.0, 0.0, 0.0, (0.0, 0.0), mistakes=self.mistakes)
-            return self.planned or kept
+            Q = np.zeros((0, len(self.theta)))  # after loading, only the weights of the last plan are known
+            return self.planned or SweptValues(self.theta, Q, 0, 0.0, 0.0, 0.0, self.mistakes)
         with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             return self._plan(stream if sampled else None)
 
@@ -833,7 +832,8 @@ def exportable() -> str:
 #     b_i = r_i + gamma V(s_i')                                      at the last step of an episode; otherwise
 #     b_i = r_i + gamma ((1 - trace) V(s_i') + trace max(b_i+1, V(s_i')))          a lambda-return
 #     m = P^-1 A'b
-#     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
+#     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once; of a plan of the second
+#                                         kind, see below, z is min(1, LOUD / A) of it
 #
 # The bounds keep the iteration bounded: a regression on features is not a contraction, and can diverge without
 # them. Only the value that a target builds on is clipped. If the whole target were, the reward would be lost where
@@ -864,7 +864,7 @@ def sweep(
     trace: float = 0.0,
     mistakes: bool = False,
     top: float | None = None,
-    size: float = 1.0,
+    size: float = 1.0,  # of the noise z
 ) -> SweptValues:
     """Iterate from the values Q (N, A) to a sample of the posterior, or to its mean if there is no stream."""
     steps, far = history.transitions, np.zeros(())
@@ -900,5 +900,4 @@ def sweep(
         theta = theta + sigma * shift
     if not np.isfinite(theta).all() or not np.isfinite(Q).all():
         raise FactorError("values of features are not finite: scale the features down, or give narrower bounds=")
-    least, greatest = float(fitted.min()), float(fitted.max())
-    return SweptValues(theta, Q, done, change, sigma, at_bounds, (least, greatest), mistakes, top)
+    return SweptValues(theta, Q, done, change, sigma, at_bounds, mistakes, top)

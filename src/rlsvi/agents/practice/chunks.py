@@ -226,8 +226,8 @@ def sweep_log(
         rate = model.scale + 0.5 * (misfit + regression.penalty(theta))
     if not np.isfinite(theta).all():
         raise FactorError("values of features are not finite: scale the features down, or give narrower bounds=")
-    span, at_bounds = (sums.least, sums.greatest), sums.clipped / sums.rows
-    return SweptValues(theta, np.zeros((0, len(theta))), done, change, model.sigma, at_bounds, span), rate
+    at_bounds = sums.clipped / sums.rows
+    return SweptValues(theta, np.zeros((0, len(theta))), done, change, model.sigma, at_bounds), rate
 
 
 class LogLearner:
@@ -335,7 +335,7 @@ class LogLearner:
     def state(self) -> dict[str, Any]:
         """Return the sums, the weights, and how the plan was made."""
         plan = self.planned
-        made = self.ridge, self.shape, self.rate, plan.sweeps, plan.change, plan.sigma, plan.at_bounds, *plan.span
+        made = self.ridge, self.shape, self.rate, plan.sweeps, plan.change, plan.sigma, plan.at_bounds, 0.0, 0.0
         arrays = {"log.sums": self.regression.sums, "log.plan": np.array(made, np.float64), "theta": self.theta}
         return arrays | {"counters": self.counters, **self.lookup.state()}
 
@@ -361,9 +361,5 @@ class LogLearner:
                 regression.factor(learner.ridge)
         except FactorError as error:
             raise ArchiveError(f"is damaged: {error}") from error
-        change, sigma, at_bounds, *span = rest
-        empty = np.zeros((0, A))
-        learner.planned = SweptValues(
-            learner.theta, empty, int(sweeps), change, sigma, at_bounds, (span[0], span[1])
-        )
+        learner.planned = SweptValues(learner.theta, np.zeros((0, A)), int(sweeps), *rest[:3])  # two are unused
         return learner

@@ -195,7 +195,6 @@ class SweptValues(NamedTuple):
     change: float  # of Q in the last sweep, relative to the size of Q
     sigma: float
     at_bounds: float  # fraction of the values behind targets that were clipped to the bounds
-    span: tuple[float, float]  # smallest and largest value of the mean
     mistakes: bool = False  # whether lambda-returns followed mistakes
     top: float | None = None  # what is possible where nothing was tried, if that counts
 
