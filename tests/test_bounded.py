@@ -108,9 +108,7 @@ def twin(rows, ends, phi, Q, sigma, lam, gamma, trace, mistakes, stream, sweeps,
     K = np.diag(np.repeat(2 * ridge, B * d))
     P = K + X.T @ X
     variate = 1.0 if known else gamma_variate(stream, sigma.shape + len(rows) / 2)
-    z = np.array([normal(stream) for _ in range(B * d)]) / (
-        2 if mistakes else 1
-    )  # as with LOUD = 1 and two actions
+    z = np.array([normal(stream) for _ in range(B * d)]) * (0.5 if mistakes else 1.0)  # these actions are many
     shift = np.linalg.solve(np.linalg.cholesky(P).T, z)
     for _ in range(sweeps):
         b = returns(rows, ends, gamma, trace, lambda y, Q=Q: np.clip(Q(y).max(), *bounds), mistakes)
@@ -166,7 +164,7 @@ def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, trace, monk
     """With every step the transitions differ, ranges grow, and the sample is still that of the batch."""
     env = Transitions(Walk())
     settle(monkeypatch, SWEEPS=7, FEW_SWEEPS=7, TOLERANCE=0.0, trace=trace)
-    monkeypatch.setattr("rlsvi.agents.practice.bounded_rlsvi.LOUD", 1)
+    monkeypatch.setattr("rlsvi.agents.practice.bounded_rlsvi.FEW", 1)
     ours = agent(sigma=sigma, lam=0.3, gamma=0.9, repeat=1)
     ours.learn(env, episodes=4)
     rows, learner, stream = list(env.rows), ours._learner, ours._streams[POSTERIOR].copy()

@@ -125,7 +125,7 @@ RULES = {
     "kinds alternate": lambda: replaced(
         BOUNDED, "_follows_mistakes", lambda self, sampled: self.lookup.centred or bool(self.counters[0] % 2)
     ),
-    "all noise with many actions": lambda: replaced(LEARNER, "LOUD", np.inf),
+    "all noise with many actions": lambda: replaced(LEARNER, "FEW", np.inf),
     "sweeps begin at the prior": lambda: replaced(
         BOUNDED, "_values", lambda self: self._prior(len(self.history.x))
     ),

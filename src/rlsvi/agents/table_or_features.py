@@ -19,7 +19,7 @@ A picture of a maze is a table however many numbers it has. Where nothing recurs
 table plays at random: eight steps that met nothing known are enough to tell, or 30 where all numbers are whole.
 Where stocks or queues are counted, observations recur, and features may be better nevertheless, because chance
 shows a table something new for ever. Where outcomes are certain, a table that explores needs to see each of them
-once, however well features predict small costs on the way; and if nothing but costs was found yet, looking on
+once, however well features predict small costs on the way; and if nothing but costs was found yet, searching on
 costs something.
 
 What a step led to is the sum of the rewards that followed, discounted by 0.9 (or gamma, if it is less): sums over

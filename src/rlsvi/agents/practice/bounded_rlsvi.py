@@ -101,7 +101,7 @@ PARTS_TRACE = 0.25  # lambda where many parts of actions are tried at once: thei
 RECENT = 4  # returns of either kind of lambda-return that are compared
 PLAYED_SHARE = 0.9  # of the steps of an episode have the action that a plan would take, if it has played
 OTHER = 4  # the kind that has earned less plays every fourth episode
-LOUD = 8  # actions up to which plans of the second kind have all noise; with A of them they have LOUD / A of it
+FEW, QUIETER = 8, 0.5  # actions up to which plans of the second kind have all noise, and the part with more
 SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
 RESCALINGS, PLANNED, SCALED = 2, 4, 5  # indices in BoundedLearner.counters
 log = logging.getLogger("rlsvi")
@@ -708,7 +708,7 @@ class BoundedLearner:
         if from_above:
             Q = np.full_like(Q, within[1])
         most = self.FEW_SWEEPS if sampled and not from_above else self.SWEEPS
-        size = min(1.0, LOUD / self.lookup.actions) if from_above else 1.0
+        size = QUIETER if from_above and self.lookup.actions > FEW else 1.0
         settings = within, most, self.TOLERANCE, self.trace, mistakes, self._top(sampled), size
         return sweep(self.history, self.regression, self.model(usual_reward(self.history)), Q, stream, *settings)
 
@@ -833,7 +833,7 @@ def exportable() -> str:
 #     b_i = r_i + gamma ((1 - trace) V(s_i') + trace max(b_i+1, V(s_i')))          a lambda-return
 #     m = P^-1 A'b
 #     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once; of a plan of the second
-#                                         kind, see below, z is min(1, LOUD / A) of it
+#                                         kind, see below, z is half of it with more than FEW actions
 #
 # The bounds keep the iteration bounded: a regression on features is not a contraction, and can diverge without
 # them. Only the value that a target builds on is clipped. If the whole target were, the reward would be lost where
@@ -845,7 +845,7 @@ def exportable() -> str:
 # episodes, but the maximum collects the errors of features, values become too high, and since there can be several
 # fixed points with features, sweeps may stay at a bad one for tens of episodes. Plans of the second kind follow
 # `mistakes` too (Peng's lambda-return, b_i+1 instead of the maximum), and their sweeps begin at the upper bound;
-# with more than LOUD actions they have less noise, because most of what a sample tries there is worse than what is
+# with more than FEW actions they have less noise, because most of what a sample tries there is worse than what is
 # known. They are slow while most episodes are bad, and accurate when they are good. Which kind plays better
 # differs from task to task and from seed to seed: plans are made of both, and most of them of the kind that has
 # earned more lately. With many numbers (waves and pictures) features fit less well: mistakes are always followed,
