@@ -269,7 +269,7 @@ def suggests(meant, *arguments):
 
 def commands_of(package):
     """The names of the commands that a package offers."""
-    return {name for name, (command, _) in commands().items() if command.__module__.startswith(f"{package}.")}
+    return {name for name, command in commands().items() if command.__module__.startswith(f"{package}.")}
 
 
 @pytest.mark.parametrize(("arguments", "meant"), MISSPELT, ids=[" ".join(words) for words, _ in MISSPELT])
@@ -311,7 +311,7 @@ def test_a_command_of_a_package_does_not_replace_another(plugins, capsys):
     install(plugins, "fake", "[rlsvi.commands]\ntrain = fake_agents:made\nworks = fake_agents:made\n")
     found = commands()
     assert "works" in found
-    assert found["train"][0].__module__ == "rlsvi.cli.train"
+    assert found["train"].__module__ == "rlsvi.cli.train"
     assert "there is a command train already" in capsys.readouterr().err
 
 

@@ -27,10 +27,13 @@ from rlsvi_paper.claim import (
     at_least,
     at_most,
     between,
+    choice,
     computed,
     exactly,
     in_readings,
+    printed,
     share_of,
+    varied,
     worst_of,
 )
 from rlsvi_paper.claim import claim as declared
@@ -179,6 +182,38 @@ def test_a_claim_that_is_computed_is_computed_once():
     assert len(calls) == 1
 
 
+def test_a_verdict_is_computed_with_each_other_value_of_its_choices():
+    def judge():
+        """Above a threshold; the unit is another choice."""
+        unit, least = choice("unit", 1.0, 10.0), choice("at least", 2.0, 1.0, 3.0)
+        return exactly(2.5 / unit >= least, f"{unit} {least}")
+
+    found = varied(judge)
+    assert (found.outcome, found.measured) == (YES, "1.0 2.0")
+    assert found.variants == (("unit 10.0", NO), ("at least 1.0", YES), ("at least 3.0", NO))
+    assert judge() == exactly(True, "1.0 2.0")  # nothing stays chosen
+    assert varied(lambda: exactly(True, "")).variants == ()
+
+
+def test_an_error_leaves_no_choice_behind():
+    def judge():
+        return exactly(1 / choice("by", 1.0, 0.0) > 0, "")
+
+    with pytest.raises(ZeroDivisionError):
+        varied(judge)
+    assert judge().outcome is YES
+
+
+@pytest.mark.parametrize(("figure", "outcome"), [(0.0, YES), (0.8, YES), (1.6, NO), (-1.6, NO)])
+def test_a_printed_figure_is_compared_with_as_few_runs_as_it_has(figure, outcome):
+    """The median of five standard normals has a standard deviation of .54, so that 95% are within 1.05."""
+    runs = np.random.default_rng(1).normal(size=20_000)
+    found = printed(runs, 5, figure, "so much")
+    assert found.outcome is outcome
+    assert abs(found.interval.high - 1.05) < 0.06  # four standard errors of a quantile of 10,000 draws
+    assert abs(found.interval.low + 1.05) < 0.06
+
+
 def test_every_function_has_one_claim_of_a_figure():
     for name in ALL:
         names = [claim.name for claim in figure_called(name).claims]
@@ -253,13 +288,13 @@ def test_exponents_are_those_of_the_table():
 
 
 def test_the_edge_of_the_stable_region_is_found_for_all_readings():
-    limit = {("std", False): 0.2, ("variance", False): 0.35, ("std", True): 0.03, ("variance", True): 1.0}
+    limit = {("variance", False): 0.35, ("std", False): 0.2, ("std", True): 0.03, ("variance", True): 1.0}
     edge = pl.struct("rho_is", "deterministic").map_elements(lambda it: limit[tuple(it.values())], pl.Float64)
     frame = published("chain-agnostic")
     words = "There is some region"
     frame = frame.with_columns(time=pl.when(pl.col("rho") <= edge).then(50.0).otherwise(math.inf))
     (verdict,) = [it for claim, it in judged("chain-agnostic", frame).items() if words in claim]
-    assert verdict.measured.endswith("up to ρ* = 0.2")
+    assert verdict.measured.endswith("up to ρ* = 0.35")
     assert [row[-2:] for row in verdict.table[1:]] == [(f"{rho:g}", "reproduced") for rho in limit.values()]
 
 

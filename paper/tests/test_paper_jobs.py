@@ -324,3 +324,8 @@ def test_an_option_is_chosen_without_the_seed_it_is_judged_by():
     found = np.array([[9.0, 0.0, 0.0], [1.0, 2.0, 2.0]])
     assert results.chosen_by_the_others(found).tolist() == [1, 0, 0]  # seeds 1 and 2 see the luck of seed 0
     assert results.chosen_by_the_others(found[:, :1]).tolist() == [9]
+
+
+def test_thousands_of_runs_of_dithering_do_not_play_the_same_games():
+    found = dithering.jobs([4], 2500)
+    assert len({job.settings["seed"] for job in found}) == len(found)

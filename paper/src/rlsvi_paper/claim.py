@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import cache
 from inspect import getdoc
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -55,6 +55,8 @@ class Verdict(NamedTuple):
         or why there is none, such as "not run".
     caveat
         What a reader must know beside it, though the sentence does not speak of it.
+    variants
+        By other choices of the criterion, one at a time, the outcome: see `choice`.
     """
 
     outcome: Outcome
@@ -63,6 +65,33 @@ class Verdict(NamedTuple):
     table: tuple[Row, ...] = ()
     readings: tuple[tuple[str, str], ...] = ()
     caveat: str = ""
+    variants: tuple[tuple[str, str], ...] = ()
+
+
+Value = TypeVar("Value", float, str)
+_OFFERED: dict[str, tuple[Any, ...]] = {}  # the other values of all choices of the verdict that is being computed
+_CHOSEN: dict[str, Any] = {}
+
+
+def choice(name: str, usual: Value, *others: Value) -> Value:
+    """A choice of ours in a criterion, a threshold or a window, say; `varied` tries the other values too."""
+    _OFFERED[name] = others
+    found: Value = _CHOSEN.get(name, usual)
+    return found
+
+
+def varied(judge: Callable[[], Verdict]) -> Verdict:
+    """The verdict, and what it would be if any one of its choices had another value."""
+    _OFFERED.clear()
+    verdict, variants = judge(), []
+    for name, others in list(_OFFERED.items()):
+        for value in others:
+            _CHOSEN[name] = value
+            try:
+                variants.append((f"{name} {value}", str(judge().outcome)))
+            finally:
+                _CHOSEN.clear()
+    return verdict._replace(variants=tuple(variants))
 
 
 Part = tuple[Verdict | None, Row]  # of a table: a verdict, or None for a remark, and its row
@@ -222,6 +251,19 @@ def at_least(interval: Interval, low: float, measured: str) -> Verdict:
 def at_most(interval: Interval, high: float, measured: str) -> Verdict:
     """Reproduced if all of the interval is at most `high`."""
     return between(interval, -math.inf, high, measured)
+
+
+def printed(values: Floats, runs: int, figure: float, measured: str) -> Verdict:
+    """Reproduced if a figure that the paper prints, of so many runs, lies in the prediction interval of as many.
+
+    The figure of the paper is random too: the interval is that of the median, or mean, of `runs` runs of ours.
+    """
+    drawn = np.random.default_rng(0).choice(values, (10_000, runs))
+    statistic = choice("statistic", "median", "mean")
+    found = np.median(drawn, axis=1) if statistic == "median" else drawn.mean(axis=1)
+    low, middle, high = (float(np.quantile(found, q, method="inverted_cdf")) for q in (0.025, 0.5, 0.975))
+    words = f"{measured}; the {statistic} of {runs} runs is from {low:.0f} to {high:.0f} in 95% of cases"
+    return exactly(low <= figure <= high, words)._replace(interval=Interval(middle, low, high))
 
 
 def exactly(holds: bool, measured: str) -> Verdict:

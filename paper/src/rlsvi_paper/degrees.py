@@ -1,42 +1,72 @@
 """Words of degree: what "about", "much" or "significantly" mean in every criterion.
 
 The paper says "roughly 500 episodes", "much faster" or "a significant improvement", and a criterion needs a
-number. Each word has the same one wherever it stands, and no number is chosen for the result that it gives.
+number. Each word has the same one wherever it stands, and no number is chosen for the result that it gives. As
+other numbers would be as reasonable, every verdict is computed with them too.
 
-ABOUT, 1.1 : "about", "roughly", "≃", "essentially", "almost" and "slightly": no more than a factor of 1.1 away.
-    The factor is the paper's own: section 6.2 calls 3500 rows after 3183, 1.1 times as many, a significant
+about_factor, 1.1 : "about", "roughly", "≃", "essentially", "almost" and "slightly": no more than a factor of 1.1
+    away. The factor is the paper's own: section 6.2 calls 3500 rows after 3183, 1.1 times as many, a significant
     improvement. So "significantly" is at least this factor, and what is nearer is about the same. A policy is
-    "optimal" if its reward is within this factor of the best.
-MUCH_FACTOR, 2 : "much", "greatly", "many fewer", "mostly" and "crucial": at least twice, or at most half. What is
-    "stable", "robust", "close", "similar" or "not much" is less than a factor of two away.
-FAR_FACTOR, 10 : "far superior" and "intractable": at least ten times.
-NEARLY_ALL, .8 : "consistently", and sentences about runs without an exception: at least four of five, which the
-    twenty runs of the most expensive figure can show if all of them do so.
-MOST_SHARE, .5 : "most", and what is said not to succeed: at least, or at most, half.
+    "optimal" if its reward is within this factor of the best. Also tried: 1.05 and 1.2.
+much, 2 : "much", "greatly", "many fewer", "mostly" and "crucial": at least twice, or at most half. What is
+    "stable", "robust", "close", "similar" or "not much" is less than a factor of two away. Also 1.5 and 3.
+far, 10 : "far superior" and "intractable": at least ten times. Also 5 and 20.
+nearly_all, .8 : "consistently", and sentences about runs without an exception: at least four of five, which the
+    twenty runs of the most expensive figure can show if all of them do so. Also .7 and .9.
+most, .5 : "most", and what is said not to succeed: at least, or at most, half. Also .4 and .6.
 
 Words that speak of no amount, such as "gracefully", have a criterion of their own, which says what it asks for.
 """
 
 from rlsvi.study.statistics import Interval
-from rlsvi_paper.claim import Verdict, between
+from rlsvi_paper.claim import Verdict, between, choice
 
-ABOUT = SIGNIFICANT = 1.1
-MUCH_FACTOR = 2.0
-FAR_FACTOR = 10.0
-NEARLY_ALL, MOST_SHARE = 0.8, 0.5
-LITTLE_SHARE = 1 - 1 / ABOUT  # the share that is missing from what is about the whole: 1/11
+
+def about_factor() -> float:
+    """How far from a value what is about as large may be."""
+    return choice("“about”, a factor of", 1.1, 1.05, 1.2)
+
+
+def significant() -> float:
+    """How many times as large something is that is significantly larger."""
+    return choice("“significantly”, a factor of", 1.1, 1.05, 1.2)
+
+
+def little() -> float:
+    """The share that is missing from what is about the whole: 1/11."""
+    return 1 - 1 / about_factor()
+
+
+def much() -> float:
+    """How many times as large something is that is much larger."""
+    return choice("“much”, a factor of", 2.0, 1.5, 3.0)
+
+
+def far() -> float:
+    """How many times as large something is that is far larger."""
+    return choice("“far”, a factor of", 10.0, 5.0, 20.0)
+
+
+def nearly_all() -> float:
+    """The share of runs in which something nearly always happens."""
+    return choice("“consistently”, a share of", 0.8, 0.7, 0.9)
+
+
+def most() -> float:
+    """The share that is most of all."""
+    return choice("“most”, a share of", 0.5, 0.4, 0.6)
 
 
 def about(interval: Interval, value: float, measured: str) -> Verdict:
     """Reproduced if all of the interval is about `value`, which is positive."""
-    return between(interval, value / ABOUT, value * ABOUT, measured)
+    return between(interval, value / about_factor(), value * about_factor(), measured)
 
 
 def slightly_more(interval: Interval, measured: str) -> Verdict:
     """Reproduced if all of the interval, of a ratio, is above 1 and about 1."""
-    return between(interval, 1.0, ABOUT, measured)
+    return between(interval, 1.0, about_factor(), measured)
 
 
 def as_close(interval: Interval, measured: str) -> Verdict:
     """Reproduced if all of the interval, of a ratio, is less than a factor of two away from 1."""
-    return between(interval, 1 / MUCH_FACTOR, MUCH_FACTOR, measured)
+    return between(interval, 1 / much(), much(), measured)

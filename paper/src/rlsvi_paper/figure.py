@@ -3,20 +3,20 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rlsvi.core.checks import hint, whole
 from rlsvi.study.job import Job
-from rlsvi_paper.claim import Claim, Outcome, Verdict, claims_in
+from rlsvi_paper.claim import Claim, Outcome, Verdict, claims_in, varied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 SCALES = ("quick", "paper")
 FEWEST_SEEDS = 5  # seeds; a bootstrap of fewer runs gives intervals that are too short
-RUNS = ("seeds", "short_runs", "noisy", "large_seeds")  # the sizes that are numbers of runs
 
 
 @dataclass(frozen=True)
@@ -99,22 +99,19 @@ class Figure:
         sizes, found = {"quick": quick, "paper": paper}, claims or claims_in(file)
         return cls(name, title, where, caption, sizes, file.jobs, found, file.draw)
 
-    def plan(self, scale: str = "quick", seeds: int | None = None, times: int = 1) -> list[Job]:
+    def plan(self, scale: str = "quick", seeds: int | None = None) -> list[Job]:
         """The jobs at a scale: "quick" (seconds to a minute) or "paper" (the paper's own sizes).
 
         Parameters
         ----------
         seeds
             Runs per setting; by default as the scale has it.
-        times
-            Take the runs of every kind so many times. The jobs of fewer runs are among those of more.
         """
         if scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}{hint(scale, SCALES)}")
         if scale not in self.sizes:
             raise ValueError(f"{self.name} has no sizes for the scale {scale!r}: it has {', '.join(self.sizes)}")
         size = dict(self.sizes[scale])
-        size |= {name: times * size[name] for name in RUNS if name in size}
         if seeds is not None:
             size["seeds"] = whole("seeds", seeds, 1)
         return self.jobs(**size)
@@ -125,7 +122,8 @@ class Figure:
         Where an interval decides, it is inconclusive if seeds are too few for one, or if the claim was not
         reproduced in runs that are smaller than the paper's: larger ones might reproduce it.
         """
-        return [_judged(claim, claim.rows(frame), scale) for claim in self.claims]
+        rows = {claim.name: claim.rows(frame) for claim in self.claims}
+        return [varied(partial(_judged, claim, rows[claim.name], scale)) for claim in self.claims]
 
     def seeds(self, frame: pl.DataFrame) -> int:
         """How many seeds the verdicts are made of; the least of all claims."""

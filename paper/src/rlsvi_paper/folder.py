@@ -84,11 +84,6 @@ def draw(figure: Figure, frame: pl.DataFrame, folder: Path) -> None:
         write_file(folder / f"{figure.name}.{kind}", data)
 
 
-def add_to_entry(folder: Path, name: str, **more: Any) -> None:
-    """Add to what is known about a figure that was settled."""
-    _write_entry(folder, {**json.loads((folder / f"{name}.json").read_bytes()), **more})
-
-
 def _write_entry(folder: Path, entry: Entry) -> None:
     write_file(folder / f"{entry['name']}.json", json.dumps(entry, indent=1, allow_nan=False).encode())
 
@@ -205,6 +200,7 @@ def _record_of(figure: Figure, claim: Claim, verdict: Verdict) -> dict[str, Any]
         "table": [list(row) for row in verdict.table],
         "readings": [[name, str(outcome)] for name, outcome in verdict.readings],
         "caveat": verdict.caveat,
+        "variants": [list(pair) for pair in verdict.variants],
     }
 
 

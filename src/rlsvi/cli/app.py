@@ -58,8 +58,8 @@ FIRST_COMMANDS = (
 )
 
 
-def commands() -> dict[str, tuple[Callable[..., None], Any]]:
-    """Return the commands, and their classes if they have one, of the files of this folder and of other packages.
+def commands() -> dict[str, Callable[..., None]]:
+    """Return the commands of the files of this folder and of other packages.
 
     A file offers the function that has its name, or those that it lists as COMMANDS. A folder offers none, and is
     not imported: the tour loads much. Other packages offer functions as entry points of the group rlsvi.commands.
@@ -69,12 +69,12 @@ def commands() -> dict[str, tuple[Callable[..., None], Any]]:
     for module in (import_module(f"rlsvi.cli.{it.name}") for it in iter_modules(cli.__path__) if not it.ispkg):
         of_its_name = getattr(module, module.__name__.rpartition(".")[2], None)
         for command in getattr(module, "COMMANDS", (of_its_name,) if inspect.isfunction(of_its_name) else ()):
-            found[command.__name__] = command, None
+            found[command.__name__] = command
     for name, command in offered("rlsvi.commands", Callable).items():
         if name in found:
             print(f"warning: there is a command {name} already: that of a package is skipped", file=sys.stderr)
             continue
-        found[name] = command, getattr(command, "command_class", None)
+        found[name] = command
     ordered = [
         *(name for name in FIRST_COMMANDS if name in found),
         *(name for name in found if name not in FIRST_COMMANDS),
@@ -82,8 +82,8 @@ def commands() -> dict[str, tuple[Callable[..., None], Any]]:
     return {name: found[name] for name in ordered}
 
 
-for command, kind in commands().values():
-    app.command(cls=kind)(command)
+for command in commands().values():
+    app.command()(command)
 
 
 def _version(asked: bool) -> None:

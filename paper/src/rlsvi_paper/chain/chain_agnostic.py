@@ -19,27 +19,28 @@ from rlsvi_paper.claim import (
     all_of,
     at_least,
     at_most,
+    choice,
     claim,
     computed,
     exactly,
     in_readings,
     share_of,
 )
-from rlsvi_paper.degrees import FAR_FACTOR, MOST_SHARE, MUCH_FACTOR, NEARLY_ALL
+from rlsvi_paper.degrees import far, most, much, nearly_all
 from rlsvi_paper.drawing import Picture, labelled, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import having
 
 N = K = 20
-# Of ρ, and of the chain. The first one decides: by the text ρ "determines the scale of this noise", and ρ = .5 is
-# significant noise for values of 0 and 1; the formula N(Q*, ρI) alone has ρ as a variance.
+# Of ρ, and of the chain. The first one decides, which is the formula that is printed, N(Q*, ρI). By the text
+# around it ρ "determines the scale of this noise", and ρ = .5 is significant noise for values of 0 and 1.
 READINGS = {
+    ("variance", False): "ρ is a variance, as printed",
     ("std", False): "ρ is a standard deviation",
-    ("variance", False): "ρ is a variance, as in the formula",
     ("std", True): "ρ is a standard deviation, right always succeeds",
     ("variance", True): "ρ is a variance, right always succeeds",
 }
-SMALLEST_RHO, WINDOW = 0.01, 0.05  # regions of rho
+WINDOW = 0.05  # of rho
 EDGES = [i / 100 for i in range(1, 6)] + [i / 20 for i in range(2, 21)]  # ends of windows of rho
 Reading = tuple[str, bool]
 
@@ -89,7 +90,7 @@ def large_rho(frame: pl.DataFrame) -> Verdict:
 
     def judge(reading: Reading) -> tuple[Verdict, Row]:
         share, _ = share_of(np.isfinite(within(frame, reading, 0.9, 1.0)))
-        return at_most(share, MOST_SHARE, f"for ρ above .9 a share of {share} gets ten rewards"), (f"{share}",)
+        return at_most(share, most(), f"for ρ above .9 a share of {share} gets ten rewards"), (f"{share}",)
 
     return in_each_reading(("share that learns",), judge)
 
@@ -102,12 +103,13 @@ def stable_region(frame: pl.DataFrame) -> Verdict:
     """
 
     def judge(reading: Reading) -> tuple[Verdict, Row]:
-        close, until = within(frame, reading, 0.0, SMALLEST_RHO), edge(frame, reading)
+        region = choice("a region up to ρ =", 0.01, 0.005, 0.02, 0.05)
+        close, until = within(frame, reading, 0.0, region), edge(frame, reading)
         longer = ratio_of_medians(close, within(frame, reading, -1.0, 0.0))
         share, _ = share_of(np.isfinite(close))
         verdict = all_of(
-            at_most(longer, MUCH_FACTOR, f"up to ρ = .01 it takes {longer} times the episodes at ρ = 0"),
-            at_least(share, NEARLY_ALL, f"and a share of {share} learns"),
+            at_most(longer, much(), f"up to ρ = {region:g} it takes {longer} times the episodes at ρ = 0"),
+            at_least(share, nearly_all(), f"and a share of {share} learns"),
             f"at most twice as many up to ρ* = {until:g}",
         )
         return verdict, (f"{longer}", f"{share}", f"{until:g}")
@@ -118,10 +120,10 @@ def stable_region(frame: pl.DataFrame) -> Verdict:
 
 def edge(frame: pl.DataFrame, reading: Reading) -> float:
     """ρ*: up to where four of five runs learn, and the median is at most twice that at 0, in all windows of ρ."""
-    at, most = 0.0, MUCH_FACTOR * median(within(frame, reading, -1.0, 0.0))
+    at, most = 0.0, much() * median(within(frame, reading, -1.0, 0.0))
     for end in EDGES:
         times = within(frame, reading, at, end)
-        if not len(times) or np.isfinite(times).mean() < NEARLY_ALL or median(times) > most:
+        if not len(times) or np.isfinite(times).mean() < nearly_all() or median(times) > most:
             break
         at = end
     return at
@@ -138,7 +140,7 @@ def beats_dithering(frame: pl.DataFrame) -> Verdict:
         times = within(frame, reading, 0.0, WINDOW)
         faster, middle = bootstrap(lambda drawn: expected / median(drawn), times), bootstrap(median, times)
         dithering = f"dithering takes {expected:,.0f} to the first one, on average: {faster} times as long"
-        return at_least(faster, FAR_FACTOR, f"ten rewards take {middle} episodes; {dithering}"), (
+        return at_least(faster, far(), f"ten rewards take {middle} episodes; {dithering}"), (
             f"{middle}",
             f"{faster}",
         )

@@ -12,7 +12,7 @@ from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import bootstrap, bootstrap_summaries, line, local_polynomial, median, power_law
 from rlsvi_paper.chain.learning import TIME, dithering_bound, in_time, learning_jobs, medians, tabular_bound
 from rlsvi_paper.claim import Verdicts, at_least, at_most, claim, exactly
-from rlsvi_paper.degrees import FAR_FACTOR
+from rlsvi_paper.degrees import far
 from rlsvi_paper.drawing import Picture, labelled, panels, runs
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import cells
@@ -61,7 +61,7 @@ def superior(frame: pl.DataFrame) -> Verdicts:
     dithering, tabular = dithering_bound(N), tabular_bound(N)
     times = bootstrap(lambda drawn: tabular / median(drawn), found[largest])
     words = f"at K = {largest} it takes {bootstrap(median, found[largest])} episodes"
-    yield at_least(times, FAR_FACTOR, f"{words}, H²SA is {times} times as long")
+    yield at_least(times, far(), f"{words}, H²SA is {times} times as long")
     yield exactly(dithering > 1e14 and tabular > 1e5, f"2ᴺ⁻¹ = {dithering:.3g}, H²SA = {tabular:,.0f}")
 
 

@@ -12,7 +12,7 @@ from rlsvi.study.statistics import Interval, bootstrap_summaries
 from rlsvi_paper.chain.chain_features import trend
 from rlsvi_paper.chain.learning import TIME, in_time, learning_jobs
 from rlsvi_paper.claim import Verdicts, at_most, claim
-from rlsvi_paper.degrees import LITTLE_SHARE, about
+from rlsvi_paper.degrees import about, little
 from rlsvi_paper.drawing import Picture, labelled, panels, runs
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import cells
@@ -47,7 +47,7 @@ def plateau(frame: pl.DataFrame) -> Verdicts:
     """
     share = bootstrap_ratio(frame, 3, 2)
     words = f"from K = SA on one more function costs {share} times what it costs up to SA/2"
-    yield at_most(share, LITTLE_SHARE, words)
+    yield at_most(share, little(), words)
     yield in_time(cells(frame, "length", "features"))
 
 

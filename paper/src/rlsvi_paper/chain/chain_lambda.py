@@ -13,8 +13,8 @@ from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, INK, LINES
 from rlsvi.study.statistics import bootstrap, bootstrap_summaries, median
 from rlsvi_paper.chain.learning import medians, phi_of, regret_curve, seconds, success
-from rlsvi_paper.claim import Verdict, Verdicts, at_least, claim, computed, exactly
-from rlsvi_paper.degrees import MOST_SHARE, MUCH_FACTOR
+from rlsvi_paper.claim import Verdict, Verdicts, at_least, choice, claim, computed, exactly
+from rlsvi_paper.degrees import most, much
 from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import cells, having
@@ -53,7 +53,7 @@ def stable(middle: Floats, reference: int, random: float = np.inf) -> Bools:
     random
         The regret of random play; who has more than half of it has not learned.
     """
-    return np.asarray((middle <= MUCH_FACTOR * middle[reference]) & (middle <= random / MUCH_FACTOR))
+    return np.asarray((middle <= much() * middle[reference]) & (middle <= random / much()))
 
 
 def decades(values: Floats, fine: Bools, reference: int) -> float:
@@ -80,8 +80,12 @@ def robust(found: dict[float, Floats], episodes: int, parameter: str, reference:
     part = bootstrap_summaries(lambda middle: float(fine(middle).mean()), list(found.values()))
     regret, some = bootstrap(median, found[reference]), values[fine(medians(found))]
     ends = f"from {some.min():g} to {some.max():g}" if len(some) else "nowhere"
-    yield at_least(magnitudes, 3.0, f"stable {ends}: {magnitudes} orders of magnitude")
-    yield at_least(part, MOST_SHARE, f"for a share of {part}")
+    yield at_least(
+        magnitudes,
+        choice("“several” orders of magnitude,", 3.0, 2.0, 4.0),
+        f"stable {ends}: {magnitudes} orders of magnitude",
+    )
+    yield at_least(part, most(), f"for a share of {part}")
     yield f"regret {regret} at {parameter} = {reference:g}"
 
 
@@ -117,7 +121,7 @@ def similar_scale() -> Verdict:
     bases = [phi_of(problems.chain(N, K, scale=scale)) for scale in ("HSA", "sqrt(HSA)")]
     ratios = [float(np.sqrt(np.mean(phi**2) / np.mean(Q**2))) for phi in bases]
     return exactly(
-        1 / MUCH_FACTOR <= ratios[0] <= MUCH_FACTOR,
+        1 / much() <= ratios[0] <= much(),
         f"a column scaled to the 2-norm HSA, as printed, is {ratios[0]:.0f} times the scale of Q*; scaled to "
         f"√(HSA) it would be {ratios[1]:.1f} times",
     )

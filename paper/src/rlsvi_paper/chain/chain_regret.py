@@ -22,13 +22,15 @@ from rlsvi_paper.claim import (
     Verdicts,
     all_of,
     at_least,
+    choice,
     claim,
     computed,
     exactly,
     in_readings,
+    printed,
     share_of,
 )
-from rlsvi_paper.degrees import LITTLE_SHARE, MUCH_FACTOR, NEARLY_ALL, about
+from rlsvi_paper.degrees import little, much, nearly_all
 from rlsvi_paper.drawing import Picture, curves, labelled, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import having, learning_curves
@@ -40,6 +42,8 @@ RLSVI: dict[str, Any] = {"agent": "RLSVI", "lam": 1.0, "sigma": 0.1}
 EPSILON: dict[str, Any] = {"agent": "epsilon-greedy", "epsilon": 0.1}
 OTHERS: list[dict[str, Any]] = [{"agent": "epsilon-greedy", "epsilon": epsilon} for epsilon in (0.01, 0.9)]
 OTHERS += [{"agent": "Boltzmann", "eta": eta} for eta in (0.01, 1.0, 100.0)]
+LEARNED = {f"{share:.0%} of the regret is paid": share for share in (0.95, 0.93, 0.97)}
+LEARNED["the last policy that is not optimal is played"] = 1.0
 BASES = {False: "all periods at once (appendix C)", True: "each period on its own (section 6.1.1)"}
 
 
@@ -81,9 +85,9 @@ def _first(frame: pl.DataFrame) -> int:
 
 @claim("RLSVI consistently learns the optimal policy in roughly 500 episodes", "section 6.1.1", headline=True)
 def learns(frame: pl.DataFrame) -> Verdict:
-    """At least four of five seeds get ten rewards; the median of the episodes until 95% of the regret of the first
-    2000 is paid is within a factor of 1.1 of 500. The basis is that of appendix C; that of section 6.1.1 is
-    another reading.
+    """At least four of five seeds get ten rewards; and 500 lies in the 95% prediction interval of the median over
+    five runs, as many as the paper has, of the episodes until 95% of the regret of the first 2000 is paid. The
+    basis is that of appendix C; that of section 6.1.1 is another reading.
     """
     numbers = "seeds with ten rewards", "episodes to the tenth", "to 95% of the regret"
     found = {words: _learned(frame, per_period) for per_period, words in BASES.items()}
@@ -91,14 +95,16 @@ def learns(frame: pl.DataFrame) -> Verdict:
 
 
 def _learned(frame: pl.DataFrame, per_period: bool) -> tuple[Verdict, Row]:
-    tenth = first_runs(frame, per_period)["time"].to_numpy()
-    episode, regret = first_curves(frame, per_period)
-    paid_by = np.asarray(episode[(regret >= 0.95 * regret[:, -1:]).argmax(axis=1)])
-    paid, ten = bootstrap(median, paid_by), bootstrap(median, tenth)
+    found, when = first_runs(frame, per_period), choice("learned when", *LEARNED)
+    tenth, episode, regret = found["time"].to_numpy(), *first_curves(frame, per_period)
+    learned = np.asarray(episode[(regret >= LEARNED[when] * regret[:, -1:]).argmax(axis=1)])
+    if LEARNED[when] == 1.0:
+        learned = found["last_mistake"].to_numpy().astype(np.float64)
+    paid, ten = bootstrap(median, learned), bootstrap(median, tenth)
     share, count = share_of(np.isfinite(tenth))
     verdict = all_of(
-        about(paid, 500.0, f"95% of the regret of 2000 episodes is paid after {paid} episodes"),
-        at_least(share, NEARLY_ALL, f"{count} seeds get ten rewards, after {ten} episodes"),
+        printed(learned, 5, 500.0, f"{when} after {paid} of 2000 episodes"),
+        at_least(share, nearly_all(), f"{count} seeds get ten rewards, after {ten} episodes"),
     )
     return verdict, (count, f"{ten}", f"{paid}")
 
@@ -121,12 +127,12 @@ def maintains(frame: pl.DataFrame) -> Verdict:
     """
     found, (episode, regret) = first_runs(frame), first_curves(frame)
     lost = lost_after(found["time"].to_numpy(), found["best"].to_numpy(), episode, regret)
-    keep, _ = share_of(lost <= LITTLE_SHARE)
+    keep, _ = share_of(lost <= little())
     longest = having(frame, **RLSVI).filter(pl.col("episodes") == pl.col("episodes").max())
     last, count = int(longest["last_mistake"].to_numpy().max()), int(longest["episodes"][0])
     return at_least(
         keep,
-        NEARLY_ALL,
+        nearly_all(),
         f"a share of {keep} of the seeds (median loss {np.median(lost):.2g}); the last episode whose policy is "
         f"not optimal is {last:,} of {count:,}",
     )
@@ -150,7 +156,7 @@ def generalises(frame: pl.DataFrame) -> Verdict:
     faster = ratio_of_medians(table, basis)
     ours, theirs = bootstrap(median, basis), bootstrap(median, table)
     words = f"ten rewards after {ours} episodes, with a table after {theirs}"
-    return at_least(faster, MUCH_FACTOR, f"{words}: {faster} times as fast")
+    return at_least(faster, much(), f"{words}: {faster} times as fast")
 
 
 @claim(

@@ -4,12 +4,10 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import found_in_module, is_in_module
@@ -18,44 +16,6 @@ from rlsvi_paper import FIGURES
 
 if TYPE_CHECKING:
     from rlsvi_paper.figure import Figure
-
-
-# ---- The option `--seeds` of `rlsvi paper`, whose number may be left out: then as many are taken as decide ------
-
-
-AUTO = "auto"
-
-
-class SeedsWithoutNumber(TyperCommand):
-    """A command whose option `--seeds` may stand without a value."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments of the command."""
-        return super().parse_args(ctx, spelled_out(args))
-
-
-def spelled_out(arguments: Sequence[str]) -> list[str]:
-    """Write `--seeds auto` for `--seeds` before another option, before the name of a figure, or at the end."""
-    found = []
-    for i, argument in enumerate(arguments):
-        found.append(argument)
-        if argument == "--":
-            return [*found, *arguments[i + 1 :]]
-        following = arguments[i + 1] if i + 1 < len(arguments) else "--"
-        number = re.fullmatch(r"-\d.*", following)  # a negative one, which is refused as such
-        other = following.startswith("-") or following in FIGURES or ":" in following  # an option, or a figure
-        if argument == "--seeds" and other and not number:
-            found.append(AUTO)
-    return found
-
-
-def seeds_from(text: str) -> int | str:
-    """The number of seeds, or "auto"."""
-    if text == AUTO:
-        return text
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise typer.BadParameter(f"{text!r} is neither a whole number of at least 1 nor {AUTO}.")
-    return int(text)
 
 
 # ---- the commands --------------------------------------------------------------------------------------------
@@ -82,21 +42,7 @@ def paper(
     ] = None,
     scale: Annotated[str, typer.Option(help="quick: up to a minute a figure; or paper: its own sizes.")] = "quick",
     seeds: Annotated[
-        Any,
-        typer.Option(
-            parser=seeds_from,
-            metavar="[NUMBER]",
-            help="Runs per setting; by default as --scale has it. Without a number (or auto): as many as decide "
-            "the claims of each figure, found by doubling those of the scale within --budget.",
-        ),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            metavar="MINUTES",
-            help="The most computing for a figure, all its jobs together; with --seeds without a number.",
-            show_default="30",
-        ),
+        int | None, typer.Option(min=1, help="Runs per setting.", show_default="as --scale has it")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes, by default one per core.")] = None,
     executor: Annotated[str, _EXECUTOR] = "processes",
@@ -114,8 +60,6 @@ def paper(
 
     Example: rlsvi paper chain-regret chain-length --scale paper --seeds 20 --out results
 
-    Example: rlsvi paper chain-length --scale paper --seeds --budget 60
-
     Example: rlsvi paper my_module:my_figure --out results
     """
     asked = list(dict.fromkeys(figures or FIGURES))
@@ -127,13 +71,12 @@ def paper(
         from rlsvi.study.store import Store
         from rlsvi_paper import figure_called
         from rlsvi_paper.progress import figure_bars
-        from rlsvi_paper.reproduce import fixed_seeds, reproduce
+        from rlsvi_paper.reproduce import reproduce
 
-        fixed = fixed_seeds(seeds, budget)
         own = {name: figure_in_module(name) for name in asked if ":" in name}
         chosen_figures = {name: own.get(name) or figure_called(name) for name in asked}
         for figure in chosen_figures.values():
-            figure.plan(scale, fixed)  # wrong arguments are refused before anything is written
+            figure.plan(scale, seeds)  # wrong arguments are refused before anything is written
         chosen = executor_called(executor, workers, address)
         Store(out / "store")
         warm_up()
@@ -142,7 +85,6 @@ def paper(
             out,
             scale=scale,
             seeds=seeds,
-            budget=budget,
             executor=chosen,
             redo=not resume,
             progress=lambda plans: figure_bars(plans, not quiet),
@@ -151,8 +93,6 @@ def paper(
         )
         entries = [json.loads((out / f"{it.name}.json").read_bytes()) for it in chosen_figures.values()]
         print(json.dumps(entries, indent=1)) if as_json else _print(entries)
-        if seeds == "auto":
-            _print_seeds(entries, sys.stderr if as_json else sys.stdout)
         print(f"pictures and data: {out}; as a web page: rlsvi report {shlex.quote(str(out))}", file=sys.stderr)
 
 
@@ -204,16 +144,6 @@ def report(
             print(write_markdown(folder, markdown, markdown.parent / "images", order=list(FIGURES)))
 
 
-def _print_seeds(entries: list[dict[str, Any]], file: TextIO) -> None:
-    """How many seeds each figure took, and which claims are open, and why."""
-    for entry in entries:
-        left = entry["deciding"]["open"]
-        claims = "all claims are decided" if not left else f"{len(left)} of {len(entry['claims'])} claims are open"
-        print(f"{entry['name']}: {entry['deciding']['seeds']} seeds; {claims}", file=file)
-        for claim in left:
-            print(f"  {claim['words']} ({claim['where']}): {claim['why']}", file=file)
-
-
 def _judging(name: str) -> None:
     print(f"judging and drawing {name}", file=sys.stderr)
 
@@ -240,6 +170,3 @@ def _print(entries: list[dict[str, Any]]) -> None:
         found = [claim["outcome"] for entry in entries for claim in entry["claims"] if claim["kind"] == kind]
         if found:
             print(f"{words}: {', '.join(f'{found.count(mark)} {mark}' for mark in MARKS)}")
-
-
-paper.command_class = SeedsWithoutNumber  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ from rlsvi.simulate import simulate_continual
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, mean
 from rlsvi_paper.claim import Parts, Verdict, at_least, at_most, claim, exactly, mean_se
-from rlsvi_paper.degrees import ABOUT, MOST_SHARE
+from rlsvi_paper.degrees import about_factor, most
 from rlsvi_paper.drawing import Picture, curves, labelled, legend, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import having, rows_where, rows_with
@@ -237,7 +237,7 @@ def autocorrelated(frame: pl.DataFrame) -> Verdict:
         f"as printed it is {found['paper']}, in theory √(1 − γ²) = {THEORY['paper']:.3f}, which vanishes as γ → 1"
     )
     table = ("noise", "correlation", "in theory"), *((it, found[it], f"{rho:.3f}") for it, rho in THEORY.items())
-    return at_least(mean(seen(frame, "paper", "correlation")), MOST_SHARE, words)._replace(table=table)
+    return at_least(mean(seen(frame, "paper", "correlation")), most(), words)._replace(table=table)
 
 
 @in_appendix(
@@ -249,7 +249,9 @@ def differ_slightly(frame: pl.DataFrame) -> Verdict:
     """
     change, largest = seen(frame, "paper", "change"), seen(frame, "paper", "largest")
     usual = f"by {mean(change).value:.2%} a step, of the weight that changes most in it"
-    return at_most(mean(change), ABOUT - 1, f"{usual}; by {largest.max():.0%} when a weight is first touched")
+    return at_most(
+        mean(change), about_factor() - 1, f"{usual}; by {largest.max():.0%} when a weight is first touched"
+    )
 
 
 @in_appendix(

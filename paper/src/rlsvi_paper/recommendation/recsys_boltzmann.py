@@ -21,7 +21,7 @@ from rlsvi_paper.claim import (
     share_of,
     worst_of,
 )
-from rlsvi_paper.degrees import LITTLE_SHARE, MUCH_FACTOR, NEARLY_ALL
+from rlsvi_paper.degrees import little, much, nearly_all
 from rlsvi_paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.recommendation import engine
@@ -53,13 +53,13 @@ def explores_more_efficiently(frame: pl.DataFrame) -> Verdict:
     """The regret of every temperature is at least twice that of RLSVI, and RLSVI's is below all of them on at
     least four of five instances (rewards 0 and 1).
     """
-    ours, found = total(frame, agent="RLSVI", coding=LIKES), more_efficient(frame, LIKES, MUCH_FACTOR)
+    ours, found = total(frame, agent="RLSVI", coding=LIKES), more_efficient(frame, LIKES, much())
     least = np.min([total(frame, agent=boltzmann(eta), coding=LIKES) for eta in TEMPERATURES], axis=0)
     share, count = share_of(ours < least)
-    each = at_least(share, NEARLY_ALL, f"RLSVI's is the least on {count} instances")
+    each = at_least(share, nearly_all(), f"RLSVI's is the least on {count} instances")
     other = paired_ratio(total(frame, agent="epsilon-greedy", coding=LIKES), ours)
     told = f"ε-greedy, which the sentence does not mention, has {other} times RLSVI's regret"
-    if other.value >= MUCH_FACTOR:
+    if other.value >= much():
         return all_of(found, each, told)._replace(table=found.table)
     return all_of(found, each)._replace(table=found.table, caveat=told)
 
@@ -87,7 +87,7 @@ def learns_the_optimum(frame: pl.DataFrame) -> Verdict:
     for name, share in lost.items():
         judge = at_most if name == "RLSVI" else at_least
         words = f"{name} loses {share} of the optimal reward in the end"
-        rows.append((judge(share, LITTLE_SHARE, words), (name, f"{share}")))
+        rows.append((judge(share, little(), words), (name, f"{share}")))
     found = worst_of(("agent (and temperature)", "share of the optimal reward lost"), rows)
     least = min(DITHERING, key=lambda name: lost[name].value)
     return found._replace(measured=f"{found.measured}; the best dithering, {least}, loses {lost[least]}")
@@ -100,9 +100,7 @@ def generalisation_is_crucial(frame: pl.DataFrame) -> Verdict:
     """
     ours, tabular = engine.remaining(frame, "RLSVI"), engine.remaining(frame, TABLE)
     words = f"RLSVI's regret an episode falls to {ours} of what it was at first"
-    return all_of(
-        at_most(ours, 1 / MUCH_FACTOR, words), at_least(tabular, 1 / MUCH_FACTOR, f"with a table {tabular}")
-    )
+    return all_of(at_most(ours, 1 / much(), words), at_least(tabular, 1 / much(), f"with a table {tabular}"))
 
 
 @engine.of_play("In some settings, efficient generalization and exploration can be crucial", headline=True)
@@ -115,7 +113,7 @@ def both_are_crucial(frame: pl.DataFrame) -> Verdicts:
     for name, without in ((TABLE, "generalisation"), ("greedy", "exploration")):
         theirs = engine.at_the_end(frame, name)
         more = paired_ratio(theirs, ours)
-        yield at_least(more, MUCH_FACTOR, f"without {without}: {mean_se(theirs, 2)}, {more} times")
+        yield at_least(more, much(), f"without {without}: {mean_se(theirs, 2)}, {more} times")
 
 
 @engine.of_problems("The number of states is 3ᴶ", otherwise="misprint")

@@ -25,7 +25,7 @@ from rlsvi_paper.claim import (
     share_of,
     worst_of,
 )
-from rlsvi_paper.degrees import MUCH_FACTOR, SIGNIFICANT
+from rlsvi_paper.degrees import much, significant
 from rlsvi_paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.recommendation import engine
@@ -67,7 +67,7 @@ def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = 
         share, who, regret = paired_ratio(ours, theirs), SAID.get(name, name), mean_se(theirs, 3)
         words = f"{who}: {regret} an episode, RLSVI: {mean_se(ours, 3)}, {share} of it"
         lower = share_of(so_far < all_theirs)[1]
-        if all_theirs.mean() < SIGNIFICANT * so_far.mean():
+        if all_theirs.mean() < significant() * so_far.mean():
             remarks.append(f"{who} {all_theirs.mean():.1f} (RLSVI's is lower on {lower} instances)")
         rows.append((at_most(share, 1.0, words), (name, regret, f"{share}", f"{all_theirs.mean():.1f}", lower)))
     headings = "agent", "regret an episode in the end", "RLSVI's share of it", "regret of all episodes"
@@ -102,7 +102,7 @@ def thompson_learns_little(frame: pl.DataFrame) -> Verdicts:
     products earns more than random play, exactly.
     """
     share, problems = engine.remaining(of_agents(frame), "Thompson"), of_instances(frame)
-    yield at_least(share, 1 / MUCH_FACTOR, f"its regret an episode ends at {share} of what it was")
+    yield at_least(share, 1 / much(), f"its regret an episode ends at {share} of what it was")
     worth, random = problems["fixed_order"].to_numpy(), engine.SLOTS / 2
     off = float(np.abs(worth - random).max())
     words = f"each of {engine.ORDERS} fixed orders earns {random:g} likes, to {off:.0e}"
@@ -162,9 +162,7 @@ def bandits_aim_to_be_myopic(frame: pl.DataFrame) -> Parts:
     losses[SAID["Thompson"]] = [alone[column].to_numpy() for column in ("last", "first")]
     for name, (late, early) in losses.items():
         share, likes = paired_ratio(late, early), mean_se(late, 3)
-        verdict = at_most(
-            share, 1 / MUCH_FACTOR, f"in the end {name} forgoes {likes} likes, {share} of those at first"
-        )
+        verdict = at_most(share, 1 / much(), f"in the end {name} forgoes {likes} likes, {share} of those at first")
         yield verdict, (name, likes, f"{share}")
 
 

@@ -30,7 +30,6 @@ from rlsvi.study.checkpoint import checkpoint
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, bootstrap, median, multiple, ratio
 from rlsvi_paper.claim import Row, Verdict, in_readings
-from rlsvi_paper.degrees import ABOUT
 from rlsvi_paper.results import chosen_by_the_others
 from rlsvi_paper.tetris import Rules, Tetris, rules
 from rlsvi_paper.tetris.game import GameOver
@@ -39,7 +38,6 @@ from rlsvi_paper.tetris.loop import Games, simulate_tetris
 CHECKPOINT_SECONDS, AT_ONCE = 60.0, 10  # seconds between two checkpoints; games between two looks at the clock
 MOST_PIECES = 1_000_000  # pieces, at which a game is cut off
 Player = dict[str, Any]
-AS_MUCH = 1 / ABOUT  # times; two shares that are equal cannot be told to be so without some room
 LITERAL: dict[str, Any] = {"form": "literal", "units": "raw"}
 PRINTED, PATIENT, ENDLESS = "as printed, γ = .99", "literal, γ = .999", "literal, γ = 1"
 AFTERSTATE = "afterstate, γ = .99"

@@ -12,7 +12,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, multiple, ratio
 from rlsvi_paper.claim import Row, Verdict, at_least, claim, mean_se, worst_of
-from rlsvi_paper.degrees import MUCH_FACTOR
+from rlsvi_paper.degrees import much
 from rlsvi_paper.drawing import DOTTED, Picture, curves, labelled, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.tetris import levels, solve
@@ -95,7 +95,7 @@ def greatly_outperforms(frame: pl.DataFrame) -> Verdict:
     printed).
     """
     best = f"the best possible is {optimum(frame):.4f} rows with {ROWS['top row']} usable ones"
-    verdict = compared(frame, levels.level, MUCH_FACTOR)
+    verdict = compared(frame, levels.level, much())
     return verdict._replace(measured=f"{verdict.measured}; {best}")
 
 
@@ -120,7 +120,7 @@ def more_extreme(frame: pl.DataFrame) -> Verdict:
         )
         more = _over(here, there)
         words = f"{ROWS[rule]} usable rows: {more} times the multiple on 20 × 10, {there}"
-        return at_least(more, MUCH_FACTOR, words), (f"{here}", f"{there}", f"{more}")
+        return at_least(more, much(), words), (f"{here}", f"{there}", f"{more}")
 
     return by_both_rules(("times LSVI here", "times LSVI on 20 × 10", "ratio"), judge)
 

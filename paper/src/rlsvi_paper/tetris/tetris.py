@@ -30,7 +30,7 @@ from rlsvi_paper.claim import (
     mean_se,
     share_of,
 )
-from rlsvi_paper.degrees import FAR_FACTOR, MOST_SHARE, MUCH_FACTOR, NEARLY_ALL, SIGNIFICANT, about, slightly_more
+from rlsvi_paper.degrees import about, about_factor, far, most, much, nearly_all, significant, slightly_more
 from rlsvi_paper.drawing import DOTTED, Picture, curves, labelled, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import having
@@ -207,7 +207,7 @@ def better_features(frame: pl.DataFrame) -> Verdict:
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         more = ratio(theirs, level(frame, SIDES[reading][0]))
-        return at_least(more, FAR_FACTOR, f"{words} ({cut} cut off), {more} times RLSVI's level"), (f"{more}",)
+        return at_least(more, far(), f"{words} ({cut} cut off), {more} times RLSVI's level"), (f"{more}",)
 
     return in_each_reading(("times RLSVI's level",), judged)
 
@@ -292,7 +292,7 @@ def above_lspi_here(frame: pl.DataFrame) -> Verdict:
     def judged(reading: str) -> tuple[Verdict, Row]:
         more = [ratio(ours, theirs) for ours in levels_of(frame, reading)]
         parts = [
-            at_least(it, SIGNIFICANT, f"{name} gets {it} times as many")
+            at_least(it, significant(), f"{name} gets {it} times as many")
             for it, name in zip(more, ("RLSVI", "LSVI"), strict=True)
         ]
         return all_of(f"LSPI's best players get {mean_se(theirs)}", *parts), tuple(str(it) for it in more)
@@ -317,9 +317,7 @@ def fewer_games(frame: pl.DataFrame) -> Verdict:
         parts = []
         for name, games in zip(("RLSVI", "LSVI"), ours, strict=True):
             share = ratio_of_medians(games, theirs)
-            parts.append(
-                at_most(share, 1 / MUCH_FACTOR, f"{name}: {levels.words_of_games(games)}, {share} of that")
-            )
+            parts.append(at_most(share, 1 / much(), f"{name}: {levels.words_of_games(games)}, {share} of that"))
         lspi_words = f"LSPI: {levels.words_of_games(theirs)}, {got} of {len(theirs)} runs"
         return all_of(lspi_words, *parts), tuple(levels.words_of_games(games) for games in ours)
 
@@ -333,16 +331,16 @@ def no_collapse(frame: pl.DataFrame) -> Verdict:
     of the runs.
     """
     best, last = (lspi_anew(frame, FROM_SCORING, name) for name in ("best_anew", "last_anew"))
-    share, count = share_of(last >= best / MUCH_FACTOR)
-    lspi_collapses = at_most(share, MOST_SHARE, f"{count} of LSPI keep half of their best")
+    share, count = share_of(last >= best / much())
+    lspi_collapses = at_most(share, most(), f"{count} of LSPI keep half of their best")
     lspi_row = ("LSPI", f"{mean_se(best)}, {mean_se(last)}", count, "", "", "")
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         parts, cells = [], []
         for name, who in zip(("RLSVI", "LSVI"), LONG_RUNS[reading], strict=True):
             best, last = kept(frame, who, 8, levels.longest(frame))
-            share, count = share_of((last >= best / MUCH_FACTOR) & (best >= LEARNED))
-            parts.append(at_least(share, NEARLY_ALL, f"{count} runs of {name} get to 1000 rows and keep half"))
+            share, count = share_of((last >= best / much()) & (best >= LEARNED))
+            parts.append(at_least(share, nearly_all(), f"{count} runs of {name} get to 1000 rows and keep half"))
             cells += [f"{mean_se(best)}, {mean_se(last)}", count]
         return all_of(*parts, lspi_collapses), tuple(cells)
 
@@ -361,7 +359,7 @@ def memory_matters(frame: pl.DataFrame) -> Verdict:
         few, many = level(frame, FORGETFUL[reading]), level(frame, SIDES[reading][0])
         share = ratio(few, many)
         words = f"with the last 10⁴ transitions: {mean_se(few)}, {share} of that with 10⁵, {mean_se(many)}"
-        return at_most(share, 1 / MUCH_FACTOR, words), (mean_se(few), mean_se(many), f"{share}")
+        return at_most(share, 1 / much(), words), (mean_se(few), mean_se(many), f"{share}")
 
     return in_each_reading(("with 10⁴", "with 10⁵", "times"), judged)
 
@@ -383,17 +381,17 @@ def from_scratch(frame: pl.DataFrame) -> Verdict:
     """
     means = [lspi_means(frame, FROM_NOTHING, lam) for lam in LAMBDAS]
     share, runs = share_of(np.concatenate([mean.max(axis=1) > LEARNED for mean in means]))
-    lspi = at_most(share, MOST_SHARE, f"{runs} of LSPI get to 1000 rows")
+    lspi = at_most(share, most(), f"{runs} of LSPI get to 1000 rows")
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         rlsvi, schedules = SIDES[reading]
         parts, cells = [], []
         for name, who in (("RLSVI", rlsvi), ("LSVI", best_of(frame, schedules))):
             share, runs = share_of(learned(frame, who))
-            parts.append(at_least(share, NEARLY_ALL, f"{runs} runs of {name}"))
+            parts.append(at_least(share, nearly_all(), f"{runs} runs of {name}"))
             cells.append(runs)
         more = ratio(tuned(frame, schedules), lspi_anew(frame, FROM_NOTHING, "best_anew"))
-        twice = at_least(more, MUCH_FACTOR, f"LSVI's level is {more} times LSPI's")
+        twice = at_least(more, much(), f"LSVI's level is {more} times LSPI's")
         return all_of(*parts, lspi, twice), (*cells, f"{more}")
 
     return in_each_reading(("RLSVI learns", "LSVI learns", "LSVI, times LSPI"), judged)
@@ -415,8 +413,8 @@ def greed_is_why(frame: pl.DataFrame) -> Verdict:
         score = mean_se(level(frame, greedy))
         words = f"greedy LSVI: {runs} runs get to 1000 rows a game; its level is {score}"
         parts = (
-            at_most(share, MOST_SHARE, words),
-            at_least(tuned, MOST_SHARE, f"{many} runs of tuned LSVI get there"),
+            at_most(share, most(), words),
+            at_least(tuned, most(), f"{many} runs of tuned LSVI get there"),
         )
         return all_of(*parts), (runs, many, score)
 
@@ -438,9 +436,9 @@ def better_than_tuned(frame: pl.DataFrame) -> Verdict:
     def judged(reading: str) -> tuple[Verdict, Row]:
         ours, theirs = levels_of(frame, reading)
         more, best = ratio(ours, theirs), levels.schedule(best_of(frame, SIDES[reading][1]))
-        parts = [at_least(more, SIGNIFICANT, f"RLSVI gets {more} times the rows of LSVI (best: {best})")]
+        parts = [at_least(more, significant(), f"RLSVI gets {more} times the rows of LSVI (best: {best})")]
         late = ratio(*(kept(frame, who, 8, levels.longest(frame))[1] for who in LONG_RUNS[reading]))
-        parts.append(at_least(late, SIGNIFICANT, f"{late} times in the end of long runs"))
+        parts.append(at_least(late, significant(), f"{late} times in the end of long runs"))
         last = f"{late} ({levels.schedule(LONG_RUNS[reading][1])})"
         return all_of(*parts), (mean_se(ours), f"{mean_se(theirs)} ({best})", f"{more}", last)
 
@@ -469,7 +467,7 @@ def faster_stabler_better(frame: pl.DataFrame) -> Verdict:
         verdict = all_of(
             at_least(sooner, 1.0, f"{sooner} times LSVI's rows at first"),
             at_most(varies, 1.0, f"{varies} its spread"),
-            at_least(keeps, levels.AS_MUCH, f"{keeps} its share kept"),
+            at_least(keeps, 1 / about_factor(), f"{keeps} its share kept"),
             at_least(higher, 1.0, f"{higher} its level"),
         )
         return verdict, tuple(str(it) for it in (sooner, varies, keeps, higher))
@@ -486,7 +484,7 @@ def fixed_epsilon(frame: pl.DataFrame) -> Verdict:
     def judged(reading: str) -> tuple[Verdict, Row]:
         share = ratio(tuned(frame, FIXED[reading]), tuned(frame, SIDES[reading][1]))
         rows = tuple(mean_se(level(frame, who)) for who in FIXED[reading])
-        verdict = at_most(share, 1 / MUCH_FACTOR, f"the best has {share} of the tuned schedule's")
+        verdict = at_most(share, 1 / much(), f"the best has {share} of the tuned schedule's")
         return verdict, (*rows, f"{share}")
 
     headings = *(f"ε = {who['epsilon']:g}" for who in FIXED[PRINTED]), "best, times the tuned schedule"
@@ -513,7 +511,7 @@ def discounted(frame: pl.DataFrame) -> Verdict:
             words = f"{who['agent']}: {varies} times the spread at γ = {other['gamma']:g}"
             parts += [
                 at_most(varies, 1.0, words),
-                at_least(keeps, levels.AS_MUCH, f"{keeps} times the share kept"),
+                at_least(keeps, 1 / about_factor(), f"{keeps} times the share kept"),
             ]
             cells += [*(level_and_weights(frame, it) for it in (who, other)), f"{varies}", f"{keeps}"]
         return all_of(*parts), tuple(cells)

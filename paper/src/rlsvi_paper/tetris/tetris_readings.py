@@ -16,7 +16,7 @@ from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import mean, ratio
 from rlsvi_paper.claim import Outcome, Row, Verdict, all_of, claim, exactly, in_readings, three_digits
-from rlsvi_paper.degrees import ABOUT, about
+from rlsvi_paper.degrees import about, about_factor
 from rlsvi_paper.drawing import DOTTED, Picture, labelled, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import chosen_by_the_others, having
@@ -231,7 +231,7 @@ def draw(frame: pl.DataFrame) -> Picture:
             left.plot(found, np.full(len(found), place + shift), ".", color=colour, alpha=0.3, markersize=3)
             left.plot([found.mean()], [place + shift], "|", color=colour, markersize=10, markeredgewidth=2)
     for colour, rows in zip(COLOURS, LEVELS, strict=False):
-        left.axvspan(rows / ABOUT, rows * ABOUT, color=colour, alpha=0.12, linewidth=0)
+        left.axvspan(rows / about_factor(), rows * about_factor(), color=colour, alpha=0.12, linewidth=0)
     left.set_yticks(range(len(READINGS)), [*reversed(READINGS)], fontsize=7)
     labelled(left, "rows a game", "reading", "RLSVI (above) and tuned LSVI", xlim=(0, None))
     epsilon, decay = SCHEDULES[0]

@@ -28,7 +28,7 @@ from rlsvi_paper.claim import (
     mean_se,
     worst_of,
 )
-from rlsvi_paper.degrees import ABOUT, as_close
+from rlsvi_paper.degrees import about_factor, as_close
 from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import cells, having, rows_with, seeds_of
@@ -89,7 +89,7 @@ def can_show(frame: pl.DataFrame, size: Size, *agents: str) -> bool:
 
     That is if regret / √T is multiplied by 1 over the last factor of four of T, within a factor of 1.1.
     """
-    return all(1 / ABOUT <= prior.growth(frame, agent, size).value <= ABOUT for agent in agents)
+    return all(1 / about_factor() <= prior.growth(frame, agent, size).value <= about_factor() for agent in agents)
 
 
 @in_section("The shape of that bound in S, A and H is √(H³SA)")
