@@ -7,7 +7,7 @@ from test_report import claim, put
 
 from rlsvi_paper import FIGURES, figure_called
 from rlsvi_paper.report import write_markdown
-from rlsvi_paper.report.answer import answer, by_readings, claims_of, first_sentence
+from rlsvi_paper.report.answer import answer, claims_of, first_sentence, lists
 from rlsvi_paper.report.printed import COLUMNS, PRINTED, ours
 from rlsvi_paper.report.records import ClaimRecord, read_figures
 
@@ -20,7 +20,7 @@ READ = {  # outcomes in the readings of two claims
 
 
 def record(**changes):
-    return ClaimRecord(**{"readings": [], "caveat": "", **claim(**changes)})
+    return ClaimRecord(**{"readings": [], "variants": [], "caveat": "", **claim(**changes)})
 
 
 @pytest.fixture
@@ -63,7 +63,16 @@ def test_the_first_sentence_counts_the_headline_claims(folder):
         ([claim(headline=True), claim()], "yes"),
         ([claim(headline=True, caveat="but"), claim(**LOST)], "yes, with 1 caveat"),
         ([claim(headline=True, caveat=it) for it in "ab"], "yes, with 2 caveats"),
-        ([claim(headline=True), claim(caveat="not leading"), claim(kind="proof", **OPEN)], "yes"),
+        ([claim(headline=True), claim(caveat="not leading")], "yes"),
+        (
+            [claim(headline=True), claim(kind="proof", **OPEN)],
+            "numerically consistent; the printed proof is incomplete",
+        ),
+        (
+            [claim(headline=True), claim(headline=True, **LOST), claim(kind="proof")],
+            "numerically consistent, in part; the printed proof is complete",
+        ),
+        ([claim(headline=True, **LOST), claim(kind="proof")], "no"),
         ([claim(headline=True), claim(headline=True, **LOST)], "in part"),
         ([claim(headline=True, **LOST), claim()], "no"),
         ([claim(headline=True, **OPEN), claim()], "open"),
@@ -80,22 +89,15 @@ def test_our_own_claims_do_not_count(folder):
     assert len(found["chain"]) == 3
 
 
-def test_headline_claims_are_counted_by_readings_for_each_figure(folder):
-    (told,) = by_readings(claims_of(read_figures(folder))["tetris"])
-    assert told == (
-        "headline claims of `tetris` that hold, by the reading of the text: 0 of 2 (as printed), "
-        "2 of 2 (b), 0 of 1 (c). All hold as read in: b."
-    )
-    fresh = [["γ = .995", "not reproduced"], ["γ = 1", "reproduced"], ["later", "not run"]]
-    lost = claim(words="both levels", headline=True, readings=fresh, **LOST)
-    put(
-        folder,
-        "mini-tetris",
-        where="appendix D, figure 14",
-        claims=[lost, claim(headline=True), claim(readings=fresh)],
-    )
-    _, other = by_readings(claims_of(read_figures(folder))["tetris"])
-    assert other == ("the headline claim of `mini-tetris` holds in 1 of its 2 readings: γ = 1.")
+def test_claims_are_counted_by_longer_lists(folder):
+    claims = [claim for part in claims_of(read_figures(folder)).values() for _, claim in part]
+    assert lists(claims) == "all of section 6 2 of 5, and all that the paper says about results 2 of 5"
+
+
+def test_ways_to_judge_a_claim_are_counted():
+    ways = {"variants": [["x 1", "reproduced"], ["x 2", "inconclusive"]], "readings": READ["better"]}
+    assert record(**ways).held == "3 of 4"  # the first reading is the verdict, and one was not run
+    assert record().held == ""
 
 
 def test_it_is_written_beside_the_page_of_results(folder, tmp_path):
@@ -106,11 +108,10 @@ def test_it_is_written_beside_the_page_of_results(folder, tmp_path):
         f"# Does the paper reproduce?\n\n{first_sentence(read_figures(folder))}\n",
         "| The chain (sections 3 and 6.1, appendix C) | **yes, with 1 caveat** | 2 of 2 | 0 of 1 | – |\n",
         "| Tetris (section 6.2, appendix D) | **no** | 0 of 2 | – | – |\n",
-        "\n- The chain: but N is 100 at \\*most\\*.\n",
-        "\n- Tetris: headline claims of `tetris` that hold",
+        "\n- The chain, “RLSVI outperforms both bounds”: but N is 100 at \\*most\\*.\n",
         "## The headline claims",
         "| [RLSVI outperforms both bounds](all.md#chain-length) | the median is below both bounds | ✓ |\n",
-        "(all.md#tetris) | the median is below both bounds | **✗ not reproduced**, finding |\n",
+        "(all.md#tetris) | the median is below both bounds | **✗ not reproduced**, finding (1 of 3) |\n",
         "## What else is not reproduced, or open\n\nThe chain:\n",
         "\n- **✗ not reproduced**, finding: [a \\| b](all.md#chain-length)\n",
         "## The settings",

@@ -569,11 +569,11 @@ def test_markdown_has_all_readings_as_signs_and_the_numbers_of_headlines(tmp_pat
     place = 0
     for part in (
         "| verdict | claim | measured | other readings |",
-        r"| ✓ | it learns | at N = 100: 630 episodes \[480 to 810\] | ✓ – |",
-        r"| ✓ | it varies | at N = 100: 630 episodes \[480 to 810\] | a: ?; b: ?; c: ?; d: ?; e: ? |",
+        r"| ✓ (2 of 2) | it learns | at N = 100: 630 episodes \[480 to 810\] | ✓ – |",
+        r"| ✓ (1 of 6) | it varies | at N = 100: 630 episodes \[480 to 810\] | a: ?; b: ?; c: ?; d: ?; e: ? |",
         r"| ✓ | it is small (ours) | at N = 100: 630 episodes \[480 to 810\] |  |",
-        r"| ✓ | it lasts | at N = 100: 630 episodes \[480 to 810\] | another: ? |",
-        "| ✓ | it wins ",
+        r"| ✓ (1 of 2) | it lasts | at N = 100: 630 episodes \[480 to 810\] | another: ? |",
+        "| ✓ (2 of 2) | it wins ",
         r"The first reading of the text decides: as printed. Others: of \*us\*; later.",
         "it varies:\n\n| way | rows |",
         r"| b | 3 \| 4 |",

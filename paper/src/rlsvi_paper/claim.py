@@ -10,6 +10,7 @@ decorator holds what the paper says and where; its docstring is the criterion, w
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -126,8 +127,6 @@ class Claim:
         Selects the part of the table that `judge` is given; the seeds in it are counted.
     kind
         What the paper says about its experiments and results, a step of its proofs, or a check of ours.
-    headline
-        Whether it is one of the main claims: of the abstract, of section 6, or Theorem 1.
     otherwise
         If it is not reproduced, why: the paper has a misprint, it can be read in another way, or neither.
     place
@@ -141,9 +140,13 @@ class Claim:
     judge: Judge
     rows: Rows = all_rows
     kind: Kind = "experiment"
-    headline: bool = False
     otherwise: Why = "finding"
     place: str = "__main__:"
+
+    @property
+    def headline(self) -> bool:
+        """Whether it is a main claim: of the abstract, Theorem 1 among them, or the opening of section 6."""
+        return self.kind == "experiment" and bool(re.search(r"abstract|sections? 6(?![.\d])", self.where))
 
 
 def place_of(function: Callable[..., Any]) -> str:
@@ -155,7 +158,6 @@ class About(TypedDict, total=False):
     """What else the decorators take: see `Claim`."""
 
     kind: Kind
-    headline: bool
     otherwise: Why
 
 
@@ -176,7 +178,7 @@ def claim(
         The headings of a table. Then the function yields verdicts and their rows in it, as `worst_of` takes them;
         else it returns a verdict, or yields several.
     **about
-        `kind`, `headline` or `otherwise`, as in `Claim`.
+        `kind` or `otherwise`, as in `Claim`.
 
     Returns
     -------

@@ -95,7 +95,7 @@ def large_rho(frame: pl.DataFrame) -> Verdict:
     return in_each_reading(("share that learns",), judge)
 
 
-@claim("There is some region 0 < ρ < ρ* where learning remains remarkably stable", "section 6.1.2", headline=True)
+@claim("There is some region 0 < ρ < ρ* where learning remains remarkably stable", "section 6.1.2")
 def stable_region(frame: pl.DataFrame) -> Verdict:
     """There is one: in the smallest region looked at, 0 < ρ ≤ .01, the median of the episodes until ten rewards,
     which the figure shows, is at most twice that at ρ = 0, as for λ and σ in appendix C.2; and at least four of
@@ -129,9 +129,7 @@ def edge(frame: pl.DataFrame, reading: Reading) -> float:
     return at
 
 
-@claim(
-    "RLSVI explores with agnostic value functions what is intractable under dithering", "section 6", headline=True
-)
+@claim("RLSVI explores with agnostic value functions what is intractable under dithering", "section 6")
 def beats_dithering(frame: pl.DataFrame) -> Verdict:
     """With ρ up to 0.05 ten rewards come at least ten times sooner than dithering's first one."""
     expected = expected_first_reward(N)

@@ -25,7 +25,7 @@ def jobs(features: list[int], seeds: int, limit: int) -> list[Job]:
     return learning_jobs([N], features, seeds, limit)
 
 
-@claim("Learning time scales gracefully with K", "section 6.1.1", headline=True)
+@claim("Learning time scales gracefully with K", "section 6.1.1")
 def graceful(frame: pl.DataFrame) -> Verdicts:
     """It grows at most linearly: the exponent of a power law in K is at most 1; and most runs learn at every K."""
     found = cells(frame, "features")

@@ -92,7 +92,6 @@ def robust(found: dict[float, Floats], episodes: int, parameter: str, reference:
 @claim(
     "The results are remarkably robust over several orders of magnitude in λ, and stable for most of its values",
     "section 6.1.1 and appendix C.2",
-    headline=True,
 )
 def robust_to_lambda(frame: pl.DataFrame) -> Verdicts:
     """The median regret is at most twice that at λ = 1, and at most half of random play's, over at least three

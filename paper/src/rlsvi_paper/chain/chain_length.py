@@ -29,7 +29,6 @@ def jobs(lengths: list[int], seeds: int, limit: int) -> list[Job]:
 @claim(
     "RLSVI outperforms the bounds for dithering (for N = 100 above 10²⁸) and for tabular learning (10⁶)",
     "section 6.1.1",
-    headline=True,
 )
 def outperforms(frame: pl.DataFrame) -> Verdicts:
     """The median learning time is below 2ᴺ⁻¹ and H²SA/10 at every length from 10 on; ten rewards alone take longer

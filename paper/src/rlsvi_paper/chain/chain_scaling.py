@@ -31,7 +31,7 @@ def by_features(frame: pl.DataFrame) -> dict[float, Floats]:
     return cells(frame.filter(pl.col("length") == chain_features.N), "features")
 
 
-@claim("The data are consistent with polynomial learning", "section 6.1.1", headline=True)
+@claim("The data are consistent with polynomial learning", "section 6.1.1")
 def polynomial(frame: pl.DataFrame) -> Verdicts:
     """The mean squared error of log T, of median times T, is less for a power law than for an exponential: in N as
     well as in K; and most runs learn in every setting.

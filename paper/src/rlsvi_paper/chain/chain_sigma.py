@@ -50,7 +50,6 @@ def noisy_deep_sea(*, size: int, lam: float, sigma: float, episodes: int, seed: 
     "The results are remarkably robust over several orders of magnitude in σ, and stable for most of its values",
     "section 6.1.1 and appendix C.2",
     on_chain,
-    headline=True,
 )
 def robust_to_sigma(frame: pl.DataFrame) -> Verdicts:
     """The median regret is at most twice that at σ = .1, and at most half of random play's, over at least three

@@ -194,9 +194,8 @@ def growth(frame: pl.DataFrame) -> Interval:
 
 @claim(
     "Dithering needs a number of episodes that is exponential in the length",
-    "section 3",
+    "abstract and section 3",
     of_dithering,
-    headline=True,
 )
 def exponential(frame: pl.DataFrame) -> Verdict:
     """The mean time to the first reward doubles with each state, within a factor of 1.1."""

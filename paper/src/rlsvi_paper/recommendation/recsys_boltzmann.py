@@ -47,7 +47,6 @@ def more_efficient(frame: pl.DataFrame, coding: str, factor: float) -> Verdict:
 
 @engine.of_play(
     "RLSVI explores much more efficiently than Boltzmann exploration over a wide range of temperatures",
-    headline=True,
 )
 def explores_more_efficiently(frame: pl.DataFrame) -> Verdict:
     """The regret of every temperature is at least twice that of RLSVI, and RLSVI's is below all of them on at
@@ -75,7 +74,6 @@ def better_with_other_rewards(frame: pl.DataFrame) -> Verdict:
 @claim(
     "RLSVI learns this optimal strategy when dithering strategies do not",
     "section 6",
-    headline=True,
 )
 def learns_the_optimum(frame: pl.DataFrame) -> Verdict:
     """Over the last 100 episodes RLSVI loses at most 1/11 of the optimal reward, so that it is within a factor of
@@ -103,7 +101,7 @@ def generalisation_is_crucial(frame: pl.DataFrame) -> Verdict:
     return all_of(at_most(ours, 1 / much(), words), at_least(tabular, 1 / much(), f"with a table {tabular}"))
 
 
-@engine.of_play("In some settings, efficient generalization and exploration can be crucial", headline=True)
+@engine.of_play("In some settings, efficient generalization and exploration can be crucial")
 def both_are_crucial(frame: pl.DataFrame) -> Verdicts:
     """Without either (with a table; greedy LSVI) regret an episode over the last 100 is at least twice as large
     (rewards 0 and 1).

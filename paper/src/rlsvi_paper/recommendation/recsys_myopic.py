@@ -76,13 +76,13 @@ def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = 
     return found._replace(caveat=caveat if remarks else "")
 
 
-@of_play("RLSVI is able to outperform even the optimal myopic policy", headline=True)
+@of_play("RLSVI is able to outperform even the optimal myopic policy", where="sections 6 and 6.3")
 def outperforms_the_myopic_policy(frame: pl.DataFrame) -> Verdict:
     """Its regret an episode over the last 100 is lower."""
     return less_at_the_end(frame, ("myopic",))
 
 
-@of_play("RLSVI is able to outperform benchmark bandit algorithms", headline=True)
+@of_play("RLSVI is able to outperform benchmark bandit algorithms")
 def outperforms_bandits(frame: pl.DataFrame) -> Verdict:
     """Its regret an episode over the last 100 is lower than that of each."""
     return less_at_the_end(frame, BANDITS)

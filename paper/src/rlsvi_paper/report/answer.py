@@ -3,12 +3,13 @@
 All of it is made of the verdicts as they were told; only what the paper prints is written by hand, in `printed`.
 """
 
+import re
 from collections.abc import Sequence
 
-from rlsvi_paper import TOPICS
+from rlsvi_paper import TOPICS, figure_called
 from rlsvi_paper.report.markdown import plain, table, verdict
 from rlsvi_paper.report.printed import COLUMNS, PRINTED, ours
-from rlsvi_paper.report.records import LINK, OUTCOMES, PAPER, ClaimRecord, FigureRecord, origin
+from rlsvi_paper.report.records import LINK, OUTCOMES, PAPER, REASONS, ClaimRecord, FigureRecord, duration, origin
 
 PARTS = {  # of the paper, by the topics of its figures
     "chain": ("the chain", "sections 3 and 6.1, appendix C"),
@@ -55,16 +56,20 @@ def _share(claims: Sequence[ClaimRecord]) -> str:
 def answer(claims: Sequence[ClaimRecord]) -> str:
     """Whether a part of the paper reproduces, in a word or a few: its headline claims decide, or all without any.
 
-    Yes, if all of them are reproduced, perhaps with caveats. No, if none is.
+    Yes, if all of them are reproduced, perhaps with caveats. No, if none is. Where proofs were checked, what is
+    reproduced are numbers that a theorem implies, and not the theorem.
     """
     leading = [it for it in claims if it.headline] or claims
     reproduced = sum(it.outcome == "reproduced" for it in leading)
-    if reproduced == len(leading):
-        caveats = len(caveats_of(leading))
-        return "yes" + (f", with {caveats} caveat{'s' * (caveats > 1)}" if caveats else "")
-    if reproduced:
-        return "in part"
-    return "no" if any(it.outcome == "not reproduced" for it in leading) else "open"
+    caveats = len(caveats_of(leading))
+    yes = "yes" + (f", with {caveats} caveat{'s' * (caveats > 1)}" if caveats else "")
+    no = "no" if any(it.outcome == "not reproduced" for it in leading) else "open"
+    told = yes if reproduced == len(leading) else "in part" if reproduced else no
+    steps = [it.outcome for it in claims if it.kind == "proof"]
+    if not steps or not reproduced:
+        return told
+    proof = "complete" if set(steps) == {"reproduced"} else "incomplete"
+    return f"numerically consistent{', in part' * (told == 'in part')}; the printed proof is {proof}"
 
 
 def caveats_of(claims: Sequence[ClaimRecord]) -> list[str]:
@@ -72,32 +77,11 @@ def caveats_of(claims: Sequence[ClaimRecord]) -> list[str]:
     return [it.caveat for it in claims if it.outcome == "reproduced" and it.caveat]
 
 
-def by_readings(claims: Claims) -> list[str]:
-    """For each figure whose headline claims can be read in several ways: how many hold in each, in a sentence.
-
-    A figure that is added to a part, with other readings, is told beside the others.
-    """
-    found = []
-    for name in dict.fromkeys(figure.name for figure, _ in claims):
-        leading = [it for figure, it in claims if figure.name == name and it.headline and it.readings]
-        outcomes: dict[str, list[str]] = {}
-        for claim in leading:
-            for way, outcome in claim.readings:
-                outcomes.setdefault(way, []).append(outcome)
-        met = {way: sum(it == "reproduced" for it in listed) for way, listed in outcomes.items()}
-        judged = {way: sum(it in OUTCOMES for it in listed) for way, listed in outcomes.items()}
-        each = ", ".join(f"{met[way]} of {judged[way]} ({plain(way)})" for way in outcomes if judged[way])
-        full = [way for way in outcomes if met[way] == judged[way] == len(leading)]
-        if not each:
-            continue
-        if len(leading) == 1:
-            ways = "; ".join(full)
-            held = f"in {len(full)} of its {sum(judged.values())} readings{': ' * bool(full)}{plain(ways)}"
-            found.append(f"the headline claim of `{name}` holds {held}.")
-            continue
-        whole = f"All hold as read in: {plain('; '.join(full))}." if full else "No reading gives all of them."
-        found.append(f"headline claims of `{name}` that hold, by the reading of the text: {each}. {whole}")
-    return found
+def lists(claims: Sequence[ClaimRecord]) -> str:
+    """How many claims are reproduced by other lists of those that matter, in a sentence."""
+    section = [it for it in claims if re.search(r"sections? 6", it.where)]
+    found = [it for it in claims if it.kind == "experiment"]
+    return f"all of section 6 {_share(section)}, and all that the paper says about results {_share(found)}"
 
 
 def answer_page(figures: Sequence[FigureRecord], results: str) -> str:
@@ -114,7 +98,8 @@ def answer_page(figures: Sequence[FigureRecord], results: str) -> str:
     head = ("part", "does it reproduce?", "headline claims", "other claims", "steps of proofs")
     notes = "".join(f"\n- {note}" for part, found in parts.items() for note in _notes(part, found)) or "nothing."
     if any(figure.name == "tetris-readings" for figure in figures):
-        notes += "\n\nThe readings of `tetris-readings` were [fixed before its runs](preregistration.md)."
+        notes += "\n\nThe readings of Tetris were [fixed before the runs](preregistration.md)."
+    reasons = "; ".join(f"*{why}*, {meaning}" for why, meaning in REASONS.items())
     return f"""<!-- Written by rlsvi_paper.report from the results of `rlsvi paper`; do not edit by hand. -->
 
 # Does the paper reproduce?
@@ -122,9 +107,11 @@ def answer_page(figures: Sequence[FigureRecord], results: str) -> str:
 {first_sentence(figures)}
 
 The paper is *{PAPER}* by Osband, Van Roy and Wen
-([arXiv:1402.0635]({LINK})). Its headline claims are those of the abstract and of section 6, and
-Theorem 1. A part of it reproduces if all its headline claims do. Every claim, with the figures, is in
-[the results]({results}).
+([arXiv:1402.0635]({LINK})). A headline claim is a sentence that states a result in the abstract, Theorem 1
+among them, or in the opening of section 6, before 6.1; "dramatic efficiency gains", in the abstract, is judged by
+what section 6 says of the chain. A part of the paper reproduces if all its headline claims do. By longer lists the
+counts are: {lists([claim for _, _, claim in claims])}.
+Every claim, with the figures, is in [the results]({results}).
 
 {table(head, list(map(_part, parts.items())))}
 
@@ -134,8 +121,11 @@ What you should know beside these answers:
 ## The headline claims
 
 The criteria are ours, and words such as "about" and "much"
-[mean the same in all of them](paper.md#claims-and-verdicts).
-Follow a claim to see what was measured, and the verdicts in other readings of the text.
+[mean the same in all of them](paper.md#claims-and-verdicts). Other choices would be as reasonable, so "4 of 5"
+says in how many ways of judging it a claim is reproduced: with other thresholds, windows and statistics, each
+changed alone, and in other readings of the text. The reading that is printed decides. What is not reproduced has
+its reason in a word: {reasons}. Follow a claim to see what was measured, and with which choices the verdict is
+another.
 
 {table(("claim", "reproduced if", "verdict"), leading)}
 
@@ -156,9 +146,30 @@ given here.
 
     rlsvi paper --scale {figures[0].scale} --out {figures[0].folder.name}
 
-computes every figure and judges every claim, and continues where it was interrupted. With `--executor gpu` it
-uses a graphics card for the runs that one can compute. {plain(origin(figures))}
+computes every figure and judges every claim, and continues where it was interrupted. {plain(origin(figures))}
+{time_of(figures)}
+
+    rlsvi report {figures[0].folder.name}
+
+checks the verdicts in about five minutes: it computes nothing, and judges and draws every figure from its table
+again.
 """
+
+
+def time_of(figures: Sequence[FigureRecord]) -> str:
+    """How long everything takes: figures share jobs, whose time counts once."""
+    once: dict[str, tuple[float, bool]] = {}
+    for figure in figures:
+        plan = figure_called(figure.name).plan(figure.scale)
+        cost = sum(job.cost for job in plan)
+        for job in plan:
+            once.setdefault(job.name, (figure.seconds * job.cost / cost, "--executor gpu" in figure.command))
+    cards = sum(seconds for seconds, card in once.values() if card)
+    cores = sum(seconds for seconds, _ in once.values()) - cards
+    return (
+        f"Counted once, that is {duration(cores)} of processor time, half of it on two cores, and "
+        f"{duration(cards)} of a graphics card with `--executor gpu`, which computes the runs of Tetris."
+    )
 
 
 def _part(entry: tuple[str, Claims]) -> tuple[str, ...]:
@@ -175,11 +186,9 @@ def _part(entry: tuple[str, Claims]) -> tuple[str, ...]:
 
 
 def _notes(part: str, claims: Claims) -> list[str]:
-    """What a reader must know beside the verdicts on a part: caveats, or what other readings give."""
-    leading = [it for _, it in claims if it.headline]
-    told = [] if answer([it for _, it in claims]).startswith("yes") else by_readings(claims)
-    told += [f"but {plain(it)}." for it in caveats_of(leading)]
-    return [f"{_title(part)}: {it}" for it in told]
+    """What a reader must know beside the headline claims of a part that are reproduced."""
+    leading = [it for _, it in claims if it.headline and it.outcome == "reproduced" and it.caveat]
+    return [f"{_title(part)}, “{plain(it.words)}”: but {plain(it.caveat)}." for it in leading]
 
 
 def _lost(part: str, claims: Claims, results: str) -> str:

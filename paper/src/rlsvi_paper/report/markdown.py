@@ -39,14 +39,16 @@ def plain(text: str) -> str:
 
 def verdict(claim: ClaimRecord) -> str:
     """A sign for what is reproduced; else the outcome in words, and the reason."""
-    sign = SIGNS[claim.outcome]
-    return f"**{sign} {claim.outcome}**, {claim.why}" if claim.why else sign
+    sign, held = SIGNS[claim.outcome], f" ({claim.held})" * bool(claim.held)
+    return f"**{sign} {claim.outcome}**, {claim.why}{held}" if claim.why else f"{sign}{held}"
 
 
 def measured(claim: ClaimRecord) -> str:
     """What was measured, with the interval that decides, if it is not said, and the caveat."""
     found = interval(claim)
     told = plain(claim.measured).rstrip(".") + (rf" \[{found}\]" if found else "")
+    other = [name for name, outcome in claim.variants if outcome != claim.outcome]
+    told += f". *Other with* {plain('; '.join(other))}" if other else ""
     return f"{told}. *But* {plain(claim.caveat).rstrip('.')}" if claim.caveat else told
 
 
@@ -70,10 +72,12 @@ We ran the experiments of *{PAPER}* by Osband, Van Roy and Wen
 
 {counts}
 
-A tick stands for "reproduced". Round brackets hold 95% intervals; square brackets hold the interval that decides,
-where the words do not give it. Of several cases, the worst is told. `rlsvi report {folder_name}` writes a web page
-with the criterion of every claim and more numbers. Each caption ends with the command that makes the figure, to
-which you add `--scale paper --out {folder_name}`, and its computing time. {plain(origin(figures))}
+A tick stands for "reproduced". The numbers beside a verdict, such as 4 of 5, say in how many ways of judging it
+the claim is reproduced: with other thresholds, windows and statistics that are as reasonable, each changed alone,
+and in other readings of the text. Round brackets hold 95% intervals; square brackets hold the interval that
+decides, where the words do not give it. Of several cases, the worst is told. `rlsvi report {folder_name}` writes a
+web page with the criterion of every claim and more numbers. Each caption ends with the command that makes the
+figure, to which you add `--scale paper --out {folder_name}`, and its computing time. {plain(origin(figures))}
 
 {sections}"""
 

@@ -132,6 +132,8 @@ def _claim(figure: FigureRecord, number: int, claim: ClaimRecord) -> str:
         "Criterion": text(claim.criterion),
         "Measured": text(claim.measured) + (f' <span class="interval">[{found}]</span>' if found else ""),
         **({"But": text(claim.caveat)} if claim.caveat else {}),
+        **({"Holds in": f"{claim.held} ways"} if claim.held else {}),
+        "Other ways": "; ".join(f"{text(way)}: {outcome}" for way, outcome in [*claim.ways.items()][1:]),
         "In the paper": f'{text(claim.where)}, {KIND[claim.kind]} (<a href="#{name}">link</a>)',
     }
     attributes = f'data-verdict="{claim.outcome}" data-kind="{claim.kind}" data-section="{section}"'

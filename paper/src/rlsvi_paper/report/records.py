@@ -40,9 +40,22 @@ class ClaimRecord:
     table: list[list[str]]  # the first row has the headings; empty if there is no table
     readings: list[list[str]]  # names and outcomes, or why there is none; empty if there is only one
     caveat: str  # what a reader must know beside the verdict
+    variants: list[list[str]]  # by other choices of the criterion, the outcomes
     value: float | None
     low: float | None
     high: float | None
+
+    @property
+    def ways(self) -> dict[str, str]:
+        """The outcomes in all ways to judge it: ours, with other choices of the criterion, in other readings."""
+        others = [*self.variants, *self.readings[1:]]
+        return {"as judged": self.outcome} | {name: it for name, it in others if it in OUTCOMES}
+
+    @property
+    def held(self) -> str:
+        """In how many of these ways it is reproduced; empty if there is only one."""
+        ways = [*self.ways.values()]
+        return f"{ways.count('reproduced')} of {len(ways)}" if len(ways) > 1 else ""
 
 
 @dataclass(frozen=True)
@@ -130,7 +143,7 @@ def read_figure(path: Path) -> FigureRecord:
 def _claim(data: Any) -> ClaimRecord:
     if not isinstance(data, dict):
         raise ValueError("a claim of it is not an object")
-    known = {"readings": [], "caveat": "", **data}  # earlier versions wrote none
+    known = {"readings": [], "variants": [], "caveat": "", **data}  # earlier versions wrote none
     claim = ClaimRecord(**{field.name: _part(known, field.name) for field in fields(ClaimRecord)})
     reasons = ("",) if claim.outcome == "reproduced" else tuple(REASONS)
     allowed = {"outcome": OUTCOMES, "kind": tuple(TOTALS), "why": reasons}
@@ -143,7 +156,7 @@ def _claim(data: Any) -> ClaimRecord:
             raise ValueError(
                 "the 'table' of a claim of it has a row that is no list of texts, or too short or long"
             )
-    for pair in claim.readings:
+    for pair in (*claim.readings, *claim.variants):
         if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)):
             raise ValueError(f"the 'readings' of a claim of it have {pair!r}, which is no name and outcome")
     return claim
@@ -155,6 +168,7 @@ TYPES = {
     "claims": list,
     "table": list,
     "readings": list,
+    "variants": list,
     "headline": bool,
 }
 

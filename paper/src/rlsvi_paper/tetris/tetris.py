@@ -266,7 +266,7 @@ def reach_their_levels(frame: pl.DataFrame) -> Verdict:
     )
 
 
-@in_section("Both reach a higher final performance than the best published level of LSPI, 3183", headline=True)
+@in_section("Both reach a higher final performance than the best published level of LSPI, 3183")
 def above_published(frame: pl.DataFrame) -> Verdict:
     """The mean score of the second half of the shortest runs is at least 3183, for both."""
 
@@ -372,7 +372,6 @@ def learned(frame: pl.DataFrame, who: Player) -> Bools:
 @claim(
     "Both learn from scratch, where LSPI required a scoring initial policy",
     "section 6.2",
-    headline=True,
     otherwise="reading",
 )
 def from_scratch(frame: pl.DataFrame) -> Verdict:
@@ -425,7 +424,6 @@ def greed_is_why(frame: pl.DataFrame) -> Verdict:
 @claim(
     "RLSVI improves significantly on the tuned schedule",
     "section 6.2",
-    headline=True,
     otherwise="reading",
 )
 def better_than_tuned(frame: pl.DataFrame) -> Verdict:
@@ -449,7 +447,6 @@ def better_than_tuned(frame: pl.DataFrame) -> Verdict:
 @claim(
     "RLSVI leads to faster learning, improved stability and a superior learned policy in a large-scale video game",
     "section 6",
-    headline=True,
     otherwise="reading",
 )
 def faster_stabler_better(frame: pl.DataFrame) -> Verdict:

@@ -136,7 +136,6 @@ def levels_in(frame: pl.DataFrame, reading: str) -> tuple[Floats, Floats]:
 @claim(
     "RLSVI reaches a final performance of about 4500 rows, LSVI with a tuned schedule about 3500",
     "section 6.2",
-    headline=True,
 )
 def reach_both_levels(frame: pl.DataFrame) -> Verdict:
     """In one of the readings that were fixed before the runs, the mean score in the second half of the games is

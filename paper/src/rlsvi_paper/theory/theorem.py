@@ -68,7 +68,7 @@ CAVEAT = (
 )
 
 
-@in_section("Theorem 1: the expected regret is at most Õ(√(H³SAT))", headline=True)
+@in_section("Theorem 1: the expected regret is at most Õ(√(H³SAT))")
 def bounded(frame: pl.DataFrame) -> Verdict:
     """Regret / √(H³SAT), of means over MDPs, does not grow over the last factor of four of T, at any size: it is
     past its peak.
@@ -214,7 +214,8 @@ def as_the_proof_says(frame: pl.DataFrame) -> Verdict:
 
 
 @computed(
-    "This bound matches the worst-case lower bound up to logarithmic factors", "section 1, Jaksch et al. (2010)"
+    "This bound matches the worst-case lower bound up to logarithmic factors",
+    "abstract and section 1, Jaksch et al. (2010)",
 )
 def matches_the_lower_bound() -> Verdict:
     """The two have the same powers of S, A, H and T: the paper's √(H³SAT), and Ω(√(DSAT)) with a diameter D of at
@@ -336,9 +337,8 @@ def losses(frame: pl.DataFrame, agent: str, copies: int) -> dict[int, Floats]:
 
 @claim(
     "RLSVI can be provably efficient, in contrast to dithering approaches, which are provably inefficient",
-    "section 5",
+    "abstract and section 5",
     on_chains,
-    headline=True,
 )
 def dithering(frame: pl.DataFrame) -> Verdict:
     """On the chain of Example 1, and with two copies of its states and actions, LSVI with ε = .1 and with ε = 100
