@@ -114,7 +114,9 @@ def answer_page(figures: Sequence[FigureRecord], results: str) -> str:
     head = ("part", "does it reproduce?", "headline claims", "other claims", "steps of proofs")
     notes = "".join(f"\n- {note}" for part, found in parts.items() for note in _notes(part, found)) or "nothing."
     if any(figure.name == "tetris-readings" for figure in figures):
-        notes += "\n\nThe readings of `tetris-readings` were [fixed before its runs](preregistration.md)."
+        notes += (
+            "\n\nThe readings of `tetris-readings` and `tetris-second` were [fixed before](preregistration.md)."
+        )
     return f"""<!-- Written by rlsvi_paper.report from the results of `rlsvi paper`; do not edit by hand. -->
 
 # Does the paper reproduce?
