@@ -70,6 +70,7 @@ TINY = {
         "seeds": 2,
     },
     "tetris-readings": {"games": 4, "tuned": 2, "seeds": 2},
+    "tetris-second": {"games": 20, "tuned": 2, "seeds": 2},
     "conjecture": {
         "lengths": [4, 5, 6],
         "features": [2, 4],

@@ -1,14 +1,27 @@
 """Many runs of Tetris together: the bits of one agent alone, of a card, and the readings that no agent has."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+import tetris_twin as twin
 
 from rlsvi.agents import EpsilonGreedy, Exponential, StationaryLSVI, StationaryRLSVI
 from rlsvi.core import card
 from rlsvi_paper.tetris import LETTERS, Tetris, rules, simulate_tetris
 from rlsvi_paper.tetris.game import set_board
-from rlsvi_paper.tetris.lanes import MOST_PIECES, put
-from rlsvi_paper.tetris.runs import DROP, LEFT, RIGHT, ROTATE, Player, board_of, learn_tetris, new_run
+from rlsvi_paper.tetris.lanes import COUNT, MOST_PIECES, look, put
+from rlsvi_paper.tetris.runs import (
+    DROP,
+    LEFT,
+    RIGHT,
+    ROTATE,
+    Player,
+    board_of,
+    learn_tetris,
+    new_run,
+    setting_of,
+)
 from rlsvi_paper.tetris.tetris_readings import SETTINGS, player_of, reading_run, run_together
 from test_gpu import simulated
 
@@ -24,6 +37,7 @@ OTHERS = {
     "floor": Player(3, floor=0.0),
     "early": Player(3, early=True),
     "few": Player(3, few=True),
+    "before": Player(3, before=True),
 }
 
 
@@ -58,7 +72,7 @@ from rlsvi_paper.tetris import rules
 players = [
     Player(1, gamma=0.999), Player(2, sigma=0.0, epsilon=0.1, decay=0.98),
     Player(3, known=True, scaled=True, evaluate_from=3),
-    Player(4, prior_first=True, floor=0.0, early=True), Player(5, few=True),
+    Player(4, prior_first=True, floor=0.0, early=True), Player(5, few=True), Player(6, before=True),
 ]
 one, other = (learn_tetris(players, rules(5, 4, "SZO"), 6, memory=9, device=it) for it in ("cpu", "cuda"))
 print([np.array_equal(a, b) for a, b in zip(one, other)], int(one.rows.sum()) > 0, int(one.pieces.sum()) > 50)
@@ -72,6 +86,32 @@ def test_every_reading_has_the_same_bits_on_a_card():
     one, other = (learn_tetris(players, rules(), 30, memory=2000, device=it) for it in ("cpu", "cuda"))
     for mine, its in zip(one, other, strict=True):
         np.testing.assert_array_equal(mine, its)
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_features_are_those_of_the_slow_twin_after_and_before_full_rows_are_removed(before):
+    board, rng, full = rules(10, 6), np.random.default_rng(0), 0
+    for letter, _ in product(LETTERS, range(20)):
+        player = Player(0, before=before)
+        run, everything = new_run(player, board, 10), board_of(board)
+        cells = np.zeros((14, 6), np.bool_)
+        cells[:4] = rng.random((4, 6)) < 0.8
+        cells[:4, rng.integers(6)] = False  # no row is full
+        set_board(run.game, cells[9::-1].astype(np.int64), LETTERS.index(letter))
+        options = twin.moves(letter, 6)
+        run.state[COUNT] = len(options)
+        look(run, everything, setting_of(player, 10), 0, 1)
+        for a, (shape, column) in enumerate(options):
+            after, expected = cells.copy(), np.zeros(14, np.int64)
+            row, removed, _ = twin.drop(after, shape, column)
+            if before:
+                after = cells.copy()
+                after[row : row + 4, column : column + 4] |= shape[:, : 6 - column]
+            twin.bertsekas(after, expected)
+            found = run.next_x[a].view(np.uint8)[:15]
+            np.testing.assert_array_equal(found, [*expected, removed])
+            full += removed
+    assert full > 100
 
 
 @pytest.mark.parametrize("name", [name for name in OTHERS if name != "early"])  # that one changes few games

@@ -59,7 +59,9 @@ def play(
     """Let each run play `games` games from game `first` on, as `learn_game` does."""
     r, lane, lanes = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
     s = settings[r]
-    setting = RunSetting(int(s[0]), s[1], s[2], s[3] > 0.0, s[4] > 0.0, s[5], s[6] > 0.0, s[7] > 0.0, int(s[8]))
+    setting = RunSetting(
+        int(s[0]), s[1], s[2], s[3] > 0.0, s[4] > 0.0, s[5], s[6] > 0.0, s[7] > 0.0, int(s[8]), s[9] > 0.0
+    )
     state = cuda.shared.array(NUMBERS, np.int64)
     board_rows = cuda.shared.array(ROOM, np.int64)
     heights = cuda.shared.array(ROOM, np.int64)

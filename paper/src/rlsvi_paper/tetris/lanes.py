@@ -73,6 +73,7 @@ class RunSetting(NamedTuple):
     early: bool
     few: bool
     evaluate_from: int
+    before: bool
 
 
 class RunBoard(NamedTuple):
@@ -263,26 +264,29 @@ def look(run: RunArrays, board: RunBoard, setting: RunSetting, lane: int, lanes:
     """Describe and value the actions that are this thread's."""
     for a in range(lane, run.state[COUNT], lanes):
         p = placement(run, board, setting, a)
-        run.Q[a] = describe(run, board.rules, p, run.state[SLOT] + a)
+        run.Q[a] = describe(run, board.rules, p, run.state[SLOT] + a, setting.before)
 
 
 @compiled
-def describe(run: RunArrays, rules: Rules, p: int, to: int) -> float:
-    """Pack the features of the board after a placement, and the rows it removes; return its value."""
+def describe(run: RunArrays, rules: Rules, p: int, to: int, before: bool) -> float:
+    """Pack the features of the board after a placement, or `before` its full rows go, and their number; return its
+    value.
+    """
     W, game = rules.width, run.game
     y = landing(rules.placements, game.heights, p)
     lines = full_rows(rules, game.rows, p, y)
     gone = (lines & 1) + (lines >> 1 & 1) + (lines >> 2 & 1) + (lines >> 3 & 1)
+    seen, hidden = (0, 0) if before else (lines, gone)
     words = np.uint64(0), np.uint64(0), np.uint64(0)
     tallest, under, left = 0, 0, 0
     for c in range(W):
-        h = height_after(rules, game, p, y, lines, gone, c)
+        h = height_after(rules, game, p, y, seen, hidden, c)
         words = pack(words, c, h)
         if c > 0:
             words = pack(words, W + c - 1, abs(h - left))
         tallest, under, left = max(tallest, h), under + h, h
     words = pack(words, 2 * W - 1, tallest)
-    words = pack(words, 2 * W, under - (game.cells[0] + CELLS - gone * W))
+    words = pack(words, 2 * W, under - (game.cells[0] + CELLS - hidden * W))
     words = pack(words, 2 * W + 1, 1)
     words = pack(words, 2 * W + 2, gone)
     x = run.next_x

@@ -28,8 +28,8 @@ from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
 from rlsvi.study.checkpoint import checkpoint
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import Interval, bootstrap, median, multiple, ratio
-from rlsvi_paper.claim import Row, Verdict, in_readings
+from rlsvi.study.statistics import Interval, bootstrap, mean, median, multiple, ratio
+from rlsvi_paper.claim import Row, Verdict, all_of, at_least, in_readings, three_digits
 from rlsvi_paper.results import chosen_by_the_others
 from rlsvi_paper.tetris import Rules, Tetris, rules
 from rlsvi_paper.tetris.game import GameOver
@@ -38,6 +38,8 @@ from rlsvi_paper.tetris.loop import Games, simulate_tetris
 CHECKPOINT_SECONDS, AT_ONCE = 60.0, 10  # seconds between two checkpoints; games between two looks at the clock
 MOST_PIECES = 1_000_000  # pieces, at which a game is cut off
 Player = dict[str, Any]
+PLAYERS = ("RLSVI", "LSVI")
+PUBLISHED, LEARNED = 3183.0, 1000.0  # rows: the best level of LSPI that the paper quotes, and one of who plays
 LITERAL: dict[str, Any] = {"form": "literal", "units": "raw"}
 PRINTED, PATIENT, ENDLESS = "as printed, γ = .99", "literal, γ = .999", "literal, γ = 1"
 AFTERSTATE = "afterstate, γ = .99"
@@ -245,6 +247,7 @@ def beginning(frame: pl.DataFrame, who: Player) -> Floats:
 def kept(frame: pl.DataFrame, who: Player, parts: int = 5, games: int | None = None) -> tuple[Floats, Floats]:
     """Mean rows a game in the best and in the last of so many parts of a run, for each seed."""
     rows = scores(frame, who, games)
+    parts = min(parts, rows.shape[1])
     means = rows[:, : rows.shape[1] // parts * parts].reshape(len(rows), parts, -1).mean(axis=2)
     return means.max(axis=1), means[:, -1]
 
@@ -254,18 +257,26 @@ def spread(values: Floats) -> float:
     return multiple(float(values.std()), float(values.mean()))
 
 
+def varies(values: Floats, others: Floats) -> Interval:
+    """How much some runs vary, as a multiple of others."""
+    return bootstrap(lambda drawn: multiple(spread(drawn[0]), spread(drawn[1])), [values, others])
+
+
+def above(*both: Floats) -> Verdict:
+    """Whether the levels of RLSVI and of LSVI are above the best published one of LSPI."""
+    named = zip(PLAYERS, map(mean, both), strict=True)
+    return all_of(*(at_least(it, PUBLISHED, f"{name} gets {three_digits(it)} rows a game") for name, it in named))
+
+
 def steadiness(frame: pl.DataFrame, who: Player, other: Player) -> tuple[Interval, Interval]:
     """How much a player's level varies between runs, and how much of the level in its best fifth a run has in its
     last: both as multiples of those of another player.
     """
-    varies = bootstrap(
-        lambda drawn: multiple(spread(drawn[0]), spread(drawn[1])), [level(frame, it) for it in (who, other)]
-    )
     shares = []
     for it in (who, other):
         best, last = kept(frame, it)
         shares.append(np.divide(last, best, out=np.ones_like(best), where=best > 0))
-    return varies, ratio(*shares)
+    return varies(*(level(frame, it) for it in (who, other))), ratio(*shares)
 
 
 def passed(frame: pl.DataFrame, who: Player, rows: float, recent: int) -> Floats:

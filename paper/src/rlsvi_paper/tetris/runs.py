@@ -52,7 +52,7 @@ from rlsvi_paper.tetris.lanes import (
 )
 
 THREADS, REGISTERS = 64, 80  # threads of a run on a card, and registers of each, so that many runs fit
-LAUNCH_SECONDS = 20.0  # about the time between two returns from the card
+LAUNCH_SECONDS = 60.0  # about the time between two returns from the card
 TALLEST = 60  # rows of a board, four less than the threads of a run share
 SPARE = 0.9  # the share of the card's free memory that may be used
 DROP, LEFT, RIGHT, ROTATE = range(4)
@@ -73,6 +73,7 @@ class Player(NamedTuple):
     early: bool = False  # the game is over once the top row is touched, even if full rows are removed then
     few: bool = False  # four moves: drop, left, right, rotate, instead of all placements
     evaluate_from: int = 2**31 - 1  # from this game on, a game is also played with the posterior mean
+    before: bool = False  # features look at the board before full rows are removed
 
 
 class RunScores(NamedTuple):
@@ -200,7 +201,7 @@ def check_player(player: Any) -> None:
             raise ValueError(f"{name} must be at least 0{f' and at most {most:g}' * (most == 1)}, got {value:g}")
     if player.floor != -math.inf:
         number("floor", player.floor)
-    for name in ("known", "scaled", "prior_first", "early", "few"):
+    for name in ("known", "scaled", "prior_first", "early", "few", "before"):
         flag(name, getattr(player, name))
 
 
@@ -273,6 +274,7 @@ def setting_of(player: Player, memory: int) -> RunSetting:
         bool(player.early),
         bool(player.few),
         int(player.evaluate_from),
+        bool(player.before),
     )
 
 
