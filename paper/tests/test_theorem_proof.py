@@ -141,7 +141,7 @@ def test_it_needs_transitions_of_their_own_in_every_period():
 
 
 def test_the_bias_is_an_average_of_what_is_lost_of_weight_kappa():
-    """Weights of -1 and 0, and of next values, are not negative and sum to kappa / (n + kappa), whatever the data."""
+    """Weights of rewards, and of next values, are not negative and sum to kappa / (n + kappa), for all data."""
     rng = np.random.default_rng(2)
     for _ in range(300):
         counts, alpha = rng.poisson(rng.exponential(5.0), size=4), rng.gamma(0.7, size=4)

@@ -1,7 +1,6 @@
-"""Bounds of regret: that of Theorem 1, with the parameters it requires, and the one that docs/theorem.md proves."""
+"""Bounds of regret: that of Theorem 1, with the parameters it requires, and that of docs/theorem.md."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,10 +37,10 @@ def optimistic_parameters(
     return float(max(_sums(alpha_P, states).max(), _sums(alpha_R, 2).max())) / variance, math.sqrt(variance)
 
 
-def theorem_agent(states: int, horizon: int, **options: Any) -> RLSVI:
+def theorem_agent(states: int, horizon: int, seed: int = 0) -> RLSVI:
     """Return RLSVI with a table and the theorem's parameters."""
     lam, sigma = theorem_parameters(states, horizon)
-    return RLSVI(lam=lam, sigma=sigma, basis=Tabular(), **options)
+    return RLSVI(lam=lam, sigma=sigma, basis=Tabular(), seed=seed)
 
 
 def regret_shape(states: int, actions: int, horizon: int, steps: ArrayLike) -> Floats:
