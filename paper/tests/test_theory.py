@@ -251,16 +251,14 @@ def test_where_the_lemma_fails_is_where_the_densities_at_one_half_are_equal():
 
     expected = optimize.brentq(denser, 0.05, 1.0, xtol=1e-12)
     assert expected == pytest.approx(0.2052, abs=1e-4)
-    assert optimism.failing_sums(0.5, tolerance=1e-4) == pytest.approx((0.0, expected), abs=2e-4)
+    for share, single in ((0.005, False), (0.5, False), (0.999, False), (1.001, True), (5.0, True)):
+        assert optimism.crossings(0.5 * share * expected, 0.5 * share * expected).single == single
 
 
 def test_the_lemma_fails_only_near_equal_weights():
-    low, high = optimism.failing_sums(0.49, tolerance=1e-3)
-    assert 0.005 < low < 0.01
-    assert 0.06 < high < 0.07
-    for total, single in ((0.9 * low, True), (1.1 * low, False), (0.9 * high, False), (1.1 * high, True)):
+    for total, single in ((0.0055, True), (0.0075, False), (0.06, False), (0.07, True)):
         assert optimism.crossings(0.49 * total, 0.51 * total).single == single
-    assert optimism.failing_sums(0.3) is None
+    assert all(optimism.crossings(0.3 * total, 0.7 * total).single for total in np.logspace(-3, 0.6, 60))
 
 
 def test_a_crossing_beyond_float64_is_counted():

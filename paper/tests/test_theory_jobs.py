@@ -3,14 +3,17 @@
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import optimize, stats
+from tables import published, unlearned
 
 from rlsvi import LSVI, EpsilonGreedy, mdp, problems
 from rlsvi.bases import Tabular
 from rlsvi.mdp import evaluate
 from rlsvi.simulate.finite import simulate
 from rlsvi_paper.chain.learning import expected_first_reward, learning_time
+from rlsvi_paper.claim import Outcome
 from rlsvi_paper.theory import bounds, expected_excess, lemma, optimism
 from rlsvi_paper.theory import prior_regret as experiment
 from rlsvi_paper.theory.conjecture import (
@@ -20,7 +23,7 @@ from rlsvi_paper.theory.conjecture import (
     left_out,
     quadratic_left_out,
 )
-from rlsvi_paper.theory.theorem import copied_regret
+from rlsvi_paper.theory.theorem import bounded, copied_regret
 
 
 def seeds(seed):
@@ -244,3 +247,13 @@ def test_a_quadratic_is_fitted_to_the_other_settings_in_relative_errors():
     assert quadratic_left_out(found).low > 0
     rising = {s: np.exp(0.1 * s) * rng.lognormal(0, 0.1, 9) for s in sigma}
     assert quadratic_left_out(rising).high < 0
+
+
+def test_the_verdict_on_theorem_1_says_which_rival_its_rule_lets_pass():
+    """LSVI whose epsilon falls meets it at two of three sizes, and at none if its regret is linear."""
+    frame = published("theorem", 10)
+    rival = pl.col("agent") == experiment.FALLING
+    for rows, met in ((frame, 2), (unlearned(frame, rival), 0)):
+        verdict = bounded.judge(bounded.rows(rows))
+        assert verdict.outcome is Outcome.REPRODUCED
+        assert f"meets the criterion at {met} of 3 sizes" in verdict.caveat

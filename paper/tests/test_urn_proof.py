@@ -144,6 +144,22 @@ def test_where_both_weights_are_above_1_the_densities_cross_twice():
     assert inside > 5
 
 
+def test_between_the_cases_r_is_still_strictly_convex():
+    """The least h is 3 (AB)^(1/3) (A^(1/3) + B^(1/3)) - 2; for AB = 1/9 it is 0 at A = B alone, and x = 1/2."""
+    x = np.arange(1, 100) / 100
+    for A in (1 / 3, 0.34, 1.0, 5.0):
+        B = 1 / (9 * A)
+        least = 3 * (A * B) ** (1 / 3) * (A ** (1 / 3) + B ** (1 / 3)) - 2
+        h = A / x**2 + B / (1 - x) ** 2 - (A + B + 2)
+        assert (h >= least - 1e-12).all()
+        if A == 1 / 3:
+            assert abs(least) < 1e-12
+            assert (h[x != 0.5] > 1e-4).all()
+            assert abs(h[49]) < 1e-12
+        else:
+            assert least > 1e-5
+
+
 def test_for_smaller_sums_the_densities_can_cross_three_times():
     assert optimism.density_crossings(1.001, 0.316) == 3
     assert optimism.crossings(1.001, 0.316).single

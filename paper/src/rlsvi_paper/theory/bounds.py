@@ -1,7 +1,6 @@
-"""Bounds of regret: that of Theorem 1, with the parameters it requires."""
+"""Bounds of regret: that of Theorem 1, with the parameters it requires, and that of docs/theorem.md."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,10 +37,10 @@ def optimistic_parameters(
     return float(max(_sums(alpha_P, states).max(), _sums(alpha_R, 2).max())) / variance, math.sqrt(variance)
 
 
-def theorem_agent(states: int, horizon: int, **options: Any) -> RLSVI:
+def theorem_agent(states: int, horizon: int, seed: int = 0) -> RLSVI:
     """Return RLSVI with a table and the theorem's parameters."""
     lam, sigma = theorem_parameters(states, horizon)
-    return RLSVI(lam=lam, sigma=sigma, basis=Tabular(), **options)
+    return RLSVI(lam=lam, sigma=sigma, basis=Tabular(), seed=seed)
 
 
 def regret_shape(states: int, actions: int, horizon: int, steps: ArrayLike) -> Floats:
@@ -68,6 +67,36 @@ def proof_bound(states: int, actions: int, horizon: int, steps: ArrayLike) -> Fl
     pairs, K, T = states * actions * horizon, 1.0 + horizon * states, np.asarray(steps, np.float64)
     bound: Floats = 2 * pairs + pairs * K * np.log(T + K) + horizon * np.sqrt(pairs * T * np.log(T))
     return bound
+
+
+def regret_bound(
+    states: int, actions: int, horizon: int, episodes: ArrayLike, *, lam: float, sigma: float
+) -> tuple[Floats, Floats]:
+    """Return the two parts of the bound in docs/theorem.md: what noise costs, and what the prior does.
+
+    It holds for lambda sigma^2 and sigma^2 of at least those of `optimistic_parameters`, Theorem 1's among them.
+
+    Parameters
+    ----------
+    episodes
+        L: a number or an array.
+    """
+    L, H, kappa = np.asarray(episodes, np.float64), horizon, lam * sigma**2
+    visits = visits_bound(states * actions, L, kappa)
+    noise = sigma * np.sqrt(H * visits * H * L * square_bound(states * actions))
+    deviation = np.sqrt(2 * np.log(states * L) / lam)  # of the least of S samples without data
+    prior = 0.5 * kappa * visits * (H * (H + 1) + H * (H - 1) * deviation) + H * (H - 1) / (5 * lam**0.5)
+    return noise, prior
+
+
+def visits_bound(pairs: int, visits: ArrayLike, kappa: float) -> Floats:
+    """Return a bound of the sum of 1 / (n + kappa) over so many visits to pairs, with n the earlier ones."""
+    return np.asarray(pairs * (1 / kappa + np.log1p(np.asarray(visits, np.float64) / (kappa * pairs))))
+
+
+def square_bound(n: int) -> float:
+    """Return a bound of E[max(0, X_1, .., X_n)^2] for standard normals."""
+    return 2 + 2 * math.log(n / 2)
 
 
 def _sums(alpha: ArrayLike, n: int) -> Floats:

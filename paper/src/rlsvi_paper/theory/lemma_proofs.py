@@ -1,11 +1,11 @@
 """Steps of the proofs of section 5 and appendix G that can be computed.
 
-Those that do not hold are claims, listed in docs/errata.md. All others are functions that say whether they hold,
-in SECTION_5 and APPENDIX_G.
+Each is a claim of its own; those that do not hold are listed in docs/errata.md.
 """
 
 import math
-from functools import partial
+from collections.abc import Callable
+from functools import partial, wraps
 from itertools import pairwise, product
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from rlsvi.core.compile import Floats
 from rlsvi.core.regression import Posterior
-from rlsvi_paper.claim import Verdict, computed, exactly
+from rlsvi_paper.claim import Claim, Verdict, computed, exactly
 from rlsvi_paper.theory.bounds import theorem_parameters
 from rlsvi_paper.theory.optimism import crossings, density_crossings
 
@@ -22,12 +22,21 @@ LOW, HIGH = 1.0, 1.0  # prior weights of the rewards -1 and 0
 S, H = 5, 5
 
 
+def step_that_holds(words: str, where: str) -> Callable[[Callable[[], bool]], Claim]:
+    """Declare a step that needs no words of its own: the function says whether it holds in all cases tried."""
+    told = {True: "holds in all cases tried", False: "fails in some cases"}
+    return lambda step: computed(words, where, kind="proof")(
+        wraps(step)(lambda: exactly(holds := step(), told[holds]))
+    )
+
+
 def _parameters(states: int = S, horizon: int = H) -> tuple[float, float]:
     """The theorem's σ and λσ²."""
     lam, sigma = theorem_parameters(states, horizon)
     return sigma, lam * sigma**2
 
 
+@step_that_holds("The posterior of a table has a closed form", "section 5")
 def closed_form() -> bool:
     """A regression gives the posterior of a table: variance σ² / (n + λσ²), and its mean by the same n + λσ²."""
     rng = np.random.default_rng(0)
@@ -101,6 +110,7 @@ def biases_are_small() -> Verdict:
     return found._replace(table=(("H (S = 5, all rewards −1)", "bᴿ, times", "bᴾ, times"), *table))
 
 
+@step_that_holds("The noise w is about H / √(n + H² 1ᵀαᴿ + 1ᵀαᴾ)", "section 5")
 def noise_is_small() -> bool:
     """The standard deviation of w is at most √2 times H / √(n + H² 1ᵀαᴿ + 1ᵀαᴾ), for any n, at three sizes."""
     n = np.append(0.0, np.logspace(0, 8, 801))
@@ -113,11 +123,13 @@ def noise_is_small() -> bool:
     return largest <= 2**0.5
 
 
+@step_that_holds("αᵀ1 ≥ 2 is violated at most twice", "section 5")
 def violated_twice() -> bool:
     """The posterior's sum of weights is below 2 before at most two visits, whatever the prior's."""
     return all(sum(total + n < 2 for n in range(10)) <= 2 for total in np.logspace(-6, 1, 701))
 
 
+@step_that_holds("The inductive step: E[Q*] is at most RLSVI’s mean of the true next value", "section 5")
 def inductive_step() -> bool:
     """For random data and next values V* ≤ 0, as the prior has them, R̄ + P̄V* ≤ n (R̂ + P̂V*) / (n + λσ²)."""
     rng = np.random.default_rng(0)
@@ -131,6 +143,7 @@ def inductive_step() -> bool:
     return least >= 0
 
 
+@step_that_holds("The concentration error vanishes", "section 5")
 def vanishing() -> bool:
     """The concentration error vanishes: a hundred times as many data of one MDP leave at most a fifth of it,
     twice.
@@ -154,6 +167,7 @@ def vanishing() -> bool:
     return all(later <= 0.2 * sooner for sooner, later in pairwise(found))
 
 
+@step_that_holds("The concentration error is the sum of biases and noise", "section 5")
 def concentration() -> bool:
     """The concentration error is the sum of biases and noise over the way, to 1e-12; and a policy's mean value
     is its value in the mean MDP, within 4.5 standard errors of sampled MDPs.
@@ -183,16 +197,6 @@ def concentration() -> bool:
     return off < 1e-12 and errors < 4.5
 
 
-SECTION_5 = {
-    "the posterior of a table in closed form": closed_form,
-    "the size of the noise": noise_is_small,
-    "sums of weights below 2 at most twice": violated_twice,
-    "the inductive step": inductive_step,
-    "the concentration error vanishes": vanishing,
-    "the parts of the concentration error": concentration,
-}
-
-
 # ---- Appendix G before its calculus ------------------------------------------------------------------------
 
 
@@ -200,6 +204,7 @@ of_appendix = partial(computed, where="appendix G", kind="proof")
 POINTS, RANGE = 8, 10  # of the discrete variables: so many equally likely integers below that
 
 
+@step_that_holds("Four conditions of optimism are equivalent", "appendix G")
 def equivalences() -> bool:
     """Four conditions, and −Y dominating −X in the second order, agree for all of some pairs of discrete
     variables.
@@ -258,6 +263,7 @@ def _second_order(X: Floats, Y: Floats) -> bool:
     return bool((below[0] <= below[1] + 1e-12).all())
 
 
+@step_that_holds("Conditional means of Gammas are shares of shapes", "appendix G")
 def gammas() -> bool:
     """For independent Gammas of shapes k₁ and k₂ the mean share of the first is k₁ / (k₁ + k₂), by quadrature."""
     from scipy.special import roots_jacobi
@@ -347,6 +353,7 @@ def special_case() -> Verdict:
     return exactly(same and most < 0 and first.max() <= 0, f"{words}, and the last line √(A/C) − √(AC)")
 
 
+@step_that_holds("h has no root for AB ≥ 1/9", "appendix G")
 def convex_case() -> bool:
     """For AB ≥ 1/9 the function h is not negative at its minimum on the border, and its closed form is right."""
     A = np.logspace(-3, 3, 601)
@@ -373,6 +380,7 @@ def _f(A: Floats, B: Floats) -> tuple[Floats, Floats]:
     return base + A * np.log(first) + B * np.log(rest), base + A * np.log1p(-second) + B * np.log(second)
 
 
+@step_that_holds("B(α, β) ≤ 1/α", "appendix G")
 def beta_function() -> bool:
     """In the final region B(α, β) ≤ 1/α, on a grid."""
     from scipy.special import betaln
@@ -381,6 +389,7 @@ def beta_function() -> bool:
     return float((betaln(1 + A, 1 + B) + np.log1p(A)).max()) <= SLACK
 
 
+@step_that_holds("x₁ < x₂, and h > 0 outside of them", "appendix G")
 def outside() -> bool:
     """In the final region x₁ < x₂, and h > 0 outside of [x₁, x₂], on a grid of the region and of x."""
     A, B = (part[::10, 150:450:10].ravel() for part in _region())
@@ -391,6 +400,7 @@ def outside() -> bool:
     return bool((x1 < x2).all()) and least > 0
 
 
+@step_that_holds("f₁ and f₂ are positive", "appendix G")
 def final_region() -> bool:
     """The functions f₁ and f₂ are positive on a grid of the region, and the bounds g̃ᵢ(1/3) are above .01."""
     bounds = (float(part) for part in _tilde(np.array(1 / 3)))
@@ -415,6 +425,7 @@ def falls_1() -> Verdict:
     return exactly(not wrong, f"{words}; df₁/dB itself is at most {lines[0].max():.2f}, and f₁ falls")
 
 
+@step_that_holds("df₂/dB ≤ 0", "appendix G")
 def falls_2() -> bool:
     """The form of df₂/dB, its fall in A and its bound at A = 0 hold on a grid of the final region."""
     A, B = _region()
@@ -453,6 +464,7 @@ def _tilde(A: Any) -> tuple[Any, Any]:
     return first, second
 
 
+@step_that_holds("gᵢ ≥ g̃ᵢ, which increases", "appendix G")
 def lower_bounds() -> bool:
     """For A ≥ 1/3, gᵢ ≥ g̃ᵢ and g̃ᵢ increases: the steps, the derivatives and their signs hold on a grid."""
     A = np.logspace(math.log10(1 / 3), 6, 4000)
@@ -472,15 +484,3 @@ def lower_bounds() -> bool:
         for low, slope in ((low1, slope1), (low2, slope2))
     )
     return kept >= -1e-9 and rising >= -SLACK and float(bend1.max()) <= 0 and off < 1e-4
-
-
-APPENDIX_G = {
-    "four conditions of optimism are equivalent": equivalences,
-    "conditional means of Gammas": gammas,
-    "h has no root for AB ≥ 1/9": convex_case,
-    "B(α, β) ≤ 1/α": beta_function,
-    "x₁ < x₂, and h > 0 outside of them": outside,
-    "f₁ and f₂ are positive": final_region,
-    "df₂/dB ≤ 0": falls_2,
-    "gᵢ ≥ g̃ᵢ, which increases": lower_bounds,
-}

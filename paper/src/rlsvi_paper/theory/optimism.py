@@ -261,7 +261,6 @@ def _difference(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
 
 
 LARGEST_LOGIT = 700.0  # log(x / (1 - x)) of the smallest x
-LEAST_SUM = 1e-3  # the smallest sum of weights considered
 
 
 class Crossings(NamedTuple):
@@ -295,33 +294,6 @@ def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
     beta_density = (a - 1) * left + (b - 1) * right - betaln(a, b)
     normal = -0.5 * (a + b) * (np.exp(left) - a / (a + b)) ** 2 + 0.5 * np.log((a + b) / (2 * np.pi))
     return int(np.count_nonzero(np.diff(np.sign(beta_density - normal))))
-
-
-def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, float] | None:
-    """Return the range of alpha + beta in which the CDFs cross more than once, for a given mean.
-
-    Here mean = alpha / (alpha + beta). The lemma, stated for any alpha, beta > 0, fails there. Sums from LEAST_SUM
-    to 4 are tried in steps of 3% and refined at the ends; if it fails from LEAST_SUM on, the lower end is returned
-    as 0.
-    """
-
-    def fails(total: float) -> bool:
-        return len(_changes(mean * total, (1 - mean) * total, 2001)) > 1
-
-    def end(failing: float, fine: float) -> float:
-        while abs(failing - fine) > tolerance:
-            middle = 0.5 * (failing + fine)
-            failing, fine = (middle, fine) if fails(middle) else (failing, middle)
-        return failing
-
-    sums = LEAST_SUM * 1.03 ** np.arange(math.ceil(math.log(4.0 / LEAST_SUM) / math.log(1.03)) + 1)
-    failing = [i for i, total in enumerate(sums) if fails(float(total))]
-    if not failing:
-        return None
-    first, last = failing[0], failing[-1]
-    low = end(float(sums[first]), float(sums[first - 1])) if first > 0 else 0.0
-    high = end(float(sums[last]), float(sums[last + 1])) if last + 1 < len(sums) else float(sums[last])
-    return low, high
 
 
 def _cdf_difference(a: float, b: float, u: Floats) -> Floats:

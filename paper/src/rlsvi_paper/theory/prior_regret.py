@@ -4,6 +4,7 @@ The seed draws the MDP; all agents of a size meet the same ones. Rewards are -1 
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -58,11 +59,8 @@ def prior_regret(
     at = marks(episodes)
     if agent == RANDOM:
         return {"episode": at, "regret": at * problem.random_regret}
-    if agent == THEOREM:
-        learner: Agent = theorem_agent(states, horizon, seed=agent_seed)
-    else:
-        learner = MAKERS[agent](scale, episodes, agent_seed)
-    history = yield Play(learner, problem, episodes)
+    made = partial(theorem_agent, states, horizon) if agent == THEOREM else partial(MAKERS[agent], scale, episodes)
+    history = yield Play(made(agent_seed), problem, episodes)
     regret = np.cumsum(history.regret)
     return {"episode": at, "regret": regret[at - 1]}
 
