@@ -230,7 +230,7 @@ def draw(frame: pl.DataFrame) -> Picture:
         axes.axhline(HALF, **DOTTED)
         labelled(axes, "decisions in a row", "share earned", f"{coding}, {features}", ylim=(-0.05, 1.05))
         ticks_at(axes, depths)
-    legend(places[0], loc="lower left")
+    legend(places[2], loc="lower left")
     return figure
 
 
