@@ -33,6 +33,7 @@ from rlsvi_paper.tetris import tetris
 from test_cli import strict_json
 
 TINY = {
+    "exploration-depth": {"depths": [2, 12], "seeds": 2},
     "dithering": {"lengths": [3, 4], "seeds": 5},
     "chain-regret": {"episodes": 40, "long": 1, "seeds": 1},
     "chain-length": {"lengths": [4, 6, 8], "seeds": 5, "limit": 300},

@@ -45,6 +45,7 @@ RIVALS = {  # by the figure: who fails, and the beginnings of the sentences that
     "recsys-myopic": (RLSVI, ["even the optimal myopic", "benchmark bandit", "simpler than", "eventually learns"]),
     "continual": (True, ["incentivises exploration", "ensure autocorrelation"]),
     "bootstrap": (pl.col("agent") == "bootstrap", ["beyond the specific", "via a nonparametric"]),
+    "exploration-depth": (RLSVI, ["costs little", "do not suffice", "reaches every depth"]),
     "deep-sea": (RLSVI, ["polynomial in N"]),
     "homogeneous": (RLSVI, ["close connection"]),
     "swing-up": (RLSVI, ["Noise of a suitable", "finds the sparsest", "worth its pushes"]),
