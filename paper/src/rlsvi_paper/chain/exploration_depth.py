@@ -20,7 +20,7 @@ from rlsvi.study.job import Job
 from rlsvi.study.statistics import paired_ratio
 from rlsvi_paper.chain.learning import seconds
 from rlsvi_paper.claim import Parts, Verdicts, all_of, at_least, at_most, claim, share_of
-from rlsvi_paper.degrees import ABOUT, MOST_SHARE, NEARLY_ALL
+from rlsvi_paper.degrees import about_factor, most, nearly_all
 from rlsvi_paper.drawing import DOTS, DOTTED, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import cells, chosen_by_the_others, having, rows_where, seeds_of
@@ -105,7 +105,7 @@ def _judged(frame: pl.DataFrame, cells: Iterable[tuple[str, str]], easy: bool) -
             if EASY_FACTOR * 2**D <= L if easy else 2**D >= L:
                 (share, count), (_, told) = share_of(theirs >= HALF), share_of(ours >= HALF)
                 words = f"{count} runs succeed within {L} episodes at D = {D} ({coding}; {features})"
-                verdict = (at_least if easy else at_most)(share, MOST_SHARE, words)
+                verdict = (at_least if easy else at_most)(share, most(), words)
                 yield verdict, (coding, features, f"{L}", f"{D}", count, told)
 
 
@@ -162,11 +162,11 @@ def price(frame: pl.DataFrame) -> Parts:
 
 def _ratios(found: Iterable[tuple[int, Floats, Floats]]) -> Parts:
     """Whether the second of two shares is about the first or more, and most runs succeed, at every depth."""
-    for D, least, most in found:
-        ratio = paired_ratio(most, least)
-        row = f"{D}", f"{most.mean():.2f}", f"{least.mean():.2f}", f"{ratio}"
-        (share, count), words = share_of(most >= HALF), f"{ratio} times as much at D = {D}"
-        told = all_of(at_least(ratio, 1 / ABOUT, words), at_least(share, MOST_SHARE, f"{count} runs succeed"))
+    for D, least, greatest in found:
+        ratio = paired_ratio(greatest, least)
+        row = f"{D}", f"{greatest.mean():.2f}", f"{least.mean():.2f}", f"{ratio}"
+        (share, count), words = share_of(greatest >= HALF), f"{ratio} times as much at D = {D}"
+        told = all_of(at_least(ratio, 1 / about_factor(), words), at_least(share, most(), f"{count} runs succeed"))
         yield told, row
 
 
@@ -182,8 +182,8 @@ def generalisation(frame: pl.DataFrame) -> Verdicts:
     """
     found = [it for it in shares(frame, coding=PENALTY, features=COHERENT) if it[0] >= DEEP]
     (theirs, few), (ours, many) = (share_of(np.concatenate([it[i] for it in found]) >= HALF) for i in (2, 1))
-    yield at_most(theirs, NEARLY_ALL, f"{few} runs of dithering succeed")
-    yield at_least(ours, NEARLY_ALL, f"{many} of RLSVI's")
+    yield at_most(theirs, nearly_all(), f"{few} runs of dithering succeed")
+    yield at_least(ours, nearly_all(), f"{many} of RLSVI's")
 
 
 @claim(
@@ -203,12 +203,12 @@ def everywhere(frame: pl.DataFrame) -> Parts:
         D, ours, _ = min(zip(*found[-1], strict=True), key=lambda it: np.mean(it[1] >= HALF))
         share, count = share_of(ours >= HALF)
         words = f"{count} runs succeed where fewest do, at D = {D} ({coding}; {features})"
-        yield at_least(share, MOST_SHARE, words), (coding, features, *last)
+        yield at_least(share, most(), words), (coding, features, *last)
 
 
 def boundary(depths: Sequence[int], found: Sequence[Floats]) -> int:
     """The last depth up to which most runs succeed; 0 if there is none."""
-    reached = takewhile(lambda it: np.mean(it[1] >= HALF) >= MOST_SHARE, zip(depths, found, strict=True))
+    reached = takewhile(lambda it: np.mean(it[1] >= HALF) >= most(), zip(depths, found, strict=True))
     return max((D for D, _ in reached), default=0)
 
 
