@@ -101,8 +101,8 @@ def test_nothing_is_left_out_at_rho_zero():
 
 AGENTS = {
     "RLSVI": ({"lam": 4.0, "sigma": 0.2}, lambda seed: RLSVI(lam=4.0, sigma=0.2, seed=seed)),
-    "epsilon-greedy": ({"epsilon": 0.3}, lambda seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.3), seed=seed)),
-    "Boltzmann": ({"eta": 0.2}, lambda seed: LSVI(lam=1.0, explore=Boltzmann(0.2), seed=seed)),
+    "epsilon 0.2": ({}, lambda seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.2), seed=seed)),
+    "Boltzmann 0.1": ({}, lambda seed: LSVI(lam=1.0, explore=Boltzmann(0.1), seed=seed)),
 }
 
 
@@ -145,7 +145,7 @@ def test_what_became_of_a_run_that_learns_and_of_one_that_does_not():
     learns = learning.regret_curve(agent="RLSVI", length=20, features=10, episodes=500, lam=1.0, sigma=0.1, **few)
     assert 10 <= learns["time"] < 500
     assert 0 < learns["last_mistake"] < 500
-    lost = learning.regret_curve(agent="epsilon-greedy", length=30, features=5, episodes=200, epsilon=0.1, **few)
+    lost = learning.regret_curve(agent="epsilon 0.1", length=30, features=5, episodes=200, **few)
     assert lost["time"] == math.inf
     assert lost["last_mistake"] == 200
     assert lost["reward"][-1] == 0
@@ -192,8 +192,8 @@ def test_an_unknown_agent_is_named():
 # ---- the first reward ---------------------------------------------------------------------------------------
 
 DITHER = [
-    {"agent": "epsilon-greedy", "length": 4, "features": None, "epsilon": 0.1},
-    {"agent": "Boltzmann", "length": 5, "features": 3, "eta": 1.0},
+    {"agent": "epsilon 0.1", "length": 4, "features": None},
+    {"agent": "Boltzmann 1", "length": 5, "features": 3},
 ]
 
 
@@ -216,9 +216,9 @@ def test_the_first_reward_is_that_of_episodes_in_one_go():
     for seed in range(8):
         problem_seed, agent_seed = seeds(seed)
         problem = problems.chain(5, 3, seed=problem_seed)
-        history = simulate(LSVI(lam=1.0, explore=EpsilonGreedy(0.5), seed=agent_seed), problem, 1000)
+        history = simulate(LSVI(lam=1.0, explore=EpsilonGreedy(0.2), seed=agent_seed), problem, 1000)
         first = np.flatnonzero(history.reward)[0] + 1
-        job = {"agent": "epsilon-greedy", "length": 5, "features": 3, "seed": seed, "epsilon": 0.5}
+        job = {"agent": "epsilon 0.2", "length": 5, "features": 3, "seed": seed}
         assert dithering.first_reward(**job, limit=1000)["time"] == first
         assert dithering.first_reward(**job, limit=first)["time"] == first
         if first > 1:
