@@ -5,6 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from tables import published
 
 from rlsvi import LSVI, RLSVI, Boltzmann, EpsilonGreedy, problems
 from rlsvi.bases.dense import Dense
@@ -13,7 +14,9 @@ from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
 from rlsvi_paper import results
 from rlsvi_paper.chain import chain_sigma, dithering, learning
+from rlsvi_paper.claim import Outcome
 from rlsvi_paper.results import seeds_of
+from rlsvi_paper.schedules import SCHEDULES
 
 
 def seeds(seed):
@@ -230,6 +233,48 @@ def test_the_first_reward_is_that_of_episodes_in_one_go():
 def test_an_agent_that_explores_is_uneven():
     job = {"agent": "RLSVI", "length": 5, "features": 3, "lam": 1.0, "sigma": 0.1}
     assert max(dithering.first_reward(**job, seed=seed, limit=1000)["uneven"] for seed in range(5)) > 0.5
+
+
+def test_all_ways_to_dither_are_tried_in_one_job():
+    found = dithering.all_ways(chooses=True, length=5, seed=7, limit=3000)
+    assert list(found["schedule"]) == list(SCHEDULES)
+    assert len(set(found["first"])) == 1
+    problem_seed, agent_seed = seeds(7)
+    problem = problems.chain(5, dithering.FEW, seed=problem_seed)
+    for name in ("epsilon 0.01", "Boltzmann 10", "epsilon 300/(300 + l)"):
+        way = LSVI(lam=1.0, explore=SCHEDULES[name], seed=agent_seed)
+        rewards = np.cumsum(simulate(way, problem, 3000).reward)
+        for column, count in (("first", 1), ("tenth", 10)):
+            assert found[column][list(SCHEDULES).index(name)] == np.flatnonzero(rewards >= count)[0] + 1
+
+
+def ways_table(change=None):
+    """A published table in which a way to dither was changed."""
+    frame = published("dithering")
+    name, chooses, column, value = change or ("", True, "tenth", 0.0)
+    here = (pl.col("schedule") == name) & (pl.col("chooses") == chooses)
+    return frame.with_columns(pl.when(here).then(value).otherwise(column).alias(column))
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"),
+    [
+        (None, Outcome.REPRODUCED),
+        (("epsilon 0.2", False, "tenth", 1.0), Outcome.REPRODUCED),  # luck where it is judged is not chosen
+        (("epsilon 0.2", False, "first", 1.0), Outcome.NOT_REPRODUCED),
+    ],
+)
+def test_dithering_is_judged_by_the_way_that_was_best_with_other_seeds(change, outcome):
+    assert dithering.exponential.judge(ways_table(change)).outcome is outcome
+
+
+def test_a_way_to_dither_that_is_fast_with_all_seeds_is_found():
+    fast = ways_table(("epsilon 0.2", True, "tenth", 1.0)).with_columns(
+        tenth=pl.when(pl.col("schedule") == "epsilon 0.2").then(1.0).otherwise("tenth")
+    )
+    found = dithering.exponential.judge(fast)
+    assert found.outcome is Outcome.NOT_REPRODUCED
+    assert "epsilon 0.2, which has ten rewards soonest" in found.measured
 
 
 # ---- noise --------------------------------------------------------------------------------------------------

@@ -56,10 +56,11 @@ def jobs(lengths: list[int], seeds: int) -> list[Job]:
     others to judge.
     """
     short, few = [N for N in lengths if N <= SHORT], -(-seeds // 20)
-    plan: list[tuple[Callable[..., Any], dict[str, Any], list[int], int]]
-    plan = [(first_reward, settings, lengths, seeds) for settings in DITHERING.values()]
-    plan += [(first_reward_of_policy_gradient, settings, lengths, seeds) for settings in GRADIENT.values()]
-    plan += [(all_ways, {"chooses": chooses}, short, few) for chooses in (True, False)]
+    plan: list[tuple[Callable[..., Any], dict[str, Any], list[int], int]] = [
+        *((first_reward, settings, lengths, seeds) for settings in DITHERING.values()),
+        *((first_reward_of_policy_gradient, settings, lengths, seeds) for settings in GRADIENT.values()),
+        *((all_ways, {"chooses": chooses}, short, few) for chooses in (True, False)),
+    ]
     found = []
     for i, (function, settings, some, count) in enumerate(plan):
         for N, run in product(some, range(count)):
