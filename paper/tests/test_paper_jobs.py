@@ -5,6 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from tables import published
 
 from rlsvi import LSVI, RLSVI, Boltzmann, EpsilonGreedy, problems
 from rlsvi.bases.dense import Dense
@@ -13,7 +14,9 @@ from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
 from rlsvi_paper import results
 from rlsvi_paper.chain import chain_sigma, dithering, learning
+from rlsvi_paper.claim import Outcome
 from rlsvi_paper.results import seeds_of
+from rlsvi_paper.schedules import SCHEDULES
 
 
 def seeds(seed):
@@ -101,8 +104,8 @@ def test_nothing_is_left_out_at_rho_zero():
 
 AGENTS = {
     "RLSVI": ({"lam": 4.0, "sigma": 0.2}, lambda seed: RLSVI(lam=4.0, sigma=0.2, seed=seed)),
-    "epsilon-greedy": ({"epsilon": 0.3}, lambda seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.3), seed=seed)),
-    "Boltzmann": ({"eta": 0.2}, lambda seed: LSVI(lam=1.0, explore=Boltzmann(0.2), seed=seed)),
+    "epsilon 0.2": ({}, lambda seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.2), seed=seed)),
+    "Boltzmann 0.1": ({}, lambda seed: LSVI(lam=1.0, explore=Boltzmann(0.1), seed=seed)),
 }
 
 
@@ -145,7 +148,7 @@ def test_what_became_of_a_run_that_learns_and_of_one_that_does_not():
     learns = learning.regret_curve(agent="RLSVI", length=20, features=10, episodes=500, lam=1.0, sigma=0.1, **few)
     assert 10 <= learns["time"] < 500
     assert 0 < learns["last_mistake"] < 500
-    lost = learning.regret_curve(agent="epsilon-greedy", length=30, features=5, episodes=200, epsilon=0.1, **few)
+    lost = learning.regret_curve(agent="epsilon 0.1", length=30, features=5, episodes=200, **few)
     assert lost["time"] == math.inf
     assert lost["last_mistake"] == 200
     assert lost["reward"][-1] == 0
@@ -192,8 +195,8 @@ def test_an_unknown_agent_is_named():
 # ---- the first reward ---------------------------------------------------------------------------------------
 
 DITHER = [
-    {"agent": "epsilon-greedy", "length": 4, "features": None, "epsilon": 0.1},
-    {"agent": "Boltzmann", "length": 5, "features": 3, "eta": 1.0},
+    {"agent": "epsilon 0.1", "length": 4, "features": None},
+    {"agent": "Boltzmann 1", "length": 5, "features": 3},
 ]
 
 
@@ -216,9 +219,9 @@ def test_the_first_reward_is_that_of_episodes_in_one_go():
     for seed in range(8):
         problem_seed, agent_seed = seeds(seed)
         problem = problems.chain(5, 3, seed=problem_seed)
-        history = simulate(LSVI(lam=1.0, explore=EpsilonGreedy(0.5), seed=agent_seed), problem, 1000)
+        history = simulate(LSVI(lam=1.0, explore=EpsilonGreedy(0.2), seed=agent_seed), problem, 1000)
         first = np.flatnonzero(history.reward)[0] + 1
-        job = {"agent": "epsilon-greedy", "length": 5, "features": 3, "seed": seed, "epsilon": 0.5}
+        job = {"agent": "epsilon 0.2", "length": 5, "features": 3, "seed": seed}
         assert dithering.first_reward(**job, limit=1000)["time"] == first
         assert dithering.first_reward(**job, limit=first)["time"] == first
         if first > 1:
@@ -230,6 +233,48 @@ def test_the_first_reward_is_that_of_episodes_in_one_go():
 def test_an_agent_that_explores_is_uneven():
     job = {"agent": "RLSVI", "length": 5, "features": 3, "lam": 1.0, "sigma": 0.1}
     assert max(dithering.first_reward(**job, seed=seed, limit=1000)["uneven"] for seed in range(5)) > 0.5
+
+
+def test_all_ways_to_dither_are_tried_in_one_job():
+    found = dithering.all_ways(chooses=True, length=5, seed=7, limit=3000)
+    assert list(found["schedule"]) == list(SCHEDULES)
+    assert len(set(found["first"])) == 1
+    problem_seed, agent_seed = seeds(7)
+    problem = problems.chain(5, dithering.FEW, seed=problem_seed)
+    for name in ("epsilon 0.01", "Boltzmann 10", "epsilon 300/(300 + l)"):
+        way = LSVI(lam=1.0, explore=SCHEDULES[name], seed=agent_seed)
+        rewards = np.cumsum(simulate(way, problem, 3000).reward)
+        for column, count in (("first", 1), ("tenth", 10)):
+            assert found[column][list(SCHEDULES).index(name)] == np.flatnonzero(rewards >= count)[0] + 1
+
+
+def ways_table(change=None):
+    """A published table in which a way to dither was changed."""
+    frame = published("dithering")
+    name, chooses, column, value = change or ("", True, "tenth", 0.0)
+    here = (pl.col("schedule") == name) & (pl.col("chooses") == chooses)
+    return frame.with_columns(pl.when(here).then(value).otherwise(column).alias(column))
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"),
+    [
+        (None, Outcome.REPRODUCED),
+        (("epsilon 0.2", False, "tenth", 1.0), Outcome.REPRODUCED),  # luck where it is judged is not chosen
+        (("epsilon 0.2", False, "first", 1.0), Outcome.NOT_REPRODUCED),
+    ],
+)
+def test_dithering_is_judged_by_the_way_that_was_best_with_other_seeds(change, outcome):
+    assert dithering.exponential.judge(ways_table(change)).outcome is outcome
+
+
+def test_a_way_to_dither_that_is_fast_with_all_seeds_is_found():
+    fast = ways_table(("epsilon 0.2", True, "tenth", 1.0)).with_columns(
+        tenth=pl.when(pl.col("schedule") == "epsilon 0.2").then(1.0).otherwise("tenth")
+    )
+    found = dithering.exponential.judge(fast)
+    assert found.outcome is Outcome.NOT_REPRODUCED
+    assert "epsilon 0.2, which has ten rewards soonest" in found.measured
 
 
 # ---- noise --------------------------------------------------------------------------------------------------

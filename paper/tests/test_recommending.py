@@ -6,7 +6,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rlsvi import LSVI, RLSVI, Boltzmann, ContextualBandit, OptimalPolicy, ThompsonSampling, problems
+from rlsvi import (
+    LSVI,
+    RLSVI,
+    Boltzmann,
+    ContextualBandit,
+    EpsilonGreedy,
+    OptimalPolicy,
+    ThompsonSampling,
+    problems,
+)
 from rlsvi.bases import Tabular
 from rlsvi.mdp.recommendation import draw_taste, histories
 from rlsvi.simulate.finite import simulate
@@ -15,6 +24,7 @@ from rlsvi_paper.recommendation import engine as losses
 from rlsvi_paper.recommendation import engine as paper
 from rlsvi_paper.recommendation import recsys_boltzmann
 from rlsvi_paper.recommendation.recsys_myopic import crossing
+from rlsvi_paper.schedules import PRINTED, SCHEDULES, best_of
 
 SETTINGS = {"episodes": 130, "runs": 2, "seed": 3}
 
@@ -24,6 +34,14 @@ SETTINGS = {"episodes": 130, "runs": 2, "seed": 3}
     [
         ("RLSVI", lambda seed: RLSVI(lam=0.2, sigma=1e-3**0.5, seed=seed)),
         ("Boltzmann 0.01", lambda seed: LSVI(lam=0.2, explore=Boltzmann(0.01), seed=seed)),
+        (
+            "epsilon 10/(10 + l)",
+            lambda seed: LSVI(lam=0.2, explore=EpsilonGreedy(lambda it: 10 / (10 + it)), seed=seed),
+        ),
+        (
+            "Boltzmann 30/(1 + l)",
+            lambda seed: LSVI(lam=0.2, explore=Boltzmann(lambda it: 30 / (1 + it)), seed=seed),
+        ),
         ("linear bandit", lambda seed: ContextualBandit(lam=0.2, sigma=1e-3**0.5, seed=seed)),
         ("myopic", lambda seed: OptimalPolicy(myopic=True, seed=seed)),
         ("Thompson", lambda seed: ThompsonSampling(seed=seed)),
@@ -157,3 +175,69 @@ def test_without_context_thompson_sampling_learns_the_myopic_policy():
                 left.remove(a)
     assert found[seed]["first"] == pytest.approx(total[:50].sum() / 100)
     assert found[seed]["last"] == pytest.approx(total[-50:].sum() / 100)
+
+
+# ---- the grid of ways to dither -----------------------------------------------------------------------------
+
+
+def test_the_grid_has_what_its_names_say():
+    at, found = np.arange(200), {name: way.parameters(0, 200)[1] for name, way in SCHEDULES.items()}
+    np.testing.assert_array_equal(found["Boltzmann 0.01"], np.full(200, 0.01))
+    np.testing.assert_array_equal(found["epsilon 0.05"], np.full(200, 0.05))
+    np.testing.assert_allclose(found["Boltzmann 100/(10 + l)"], 100 / (10 + at))
+    for c in (3, 10, 30, 100, 300):
+        np.testing.assert_allclose(found[f"epsilon {c}/({c} + l)"], c / (c + at))
+    kinds = {name: way.parameters(0, 1)[0] for name, way in SCHEDULES.items()}
+    assert len({(kinds[name], *values) for name, values in found.items()}) == len(SCHEDULES) == 25
+
+
+def test_trials_are_runs_on_instances_that_judge_nothing():
+    size = {"coding": paper.DISLIKES, "episodes": 130, "runs": 2}
+    for name in ("epsilon 0.1", "Boltzmann 30/(1 + l)"):
+        tried = paper.trial(schedule=name, seed=3, **size)
+        curve = paper.recommending(agent=name, seed=10_003, **size)
+        assert tried["tried"] == curve["regret"][-1]
+        before = curve["regret"][curve["episode"] == 120]
+        assert tried["tried_late"] == pytest.approx(float(tried["tried"] - before[0]) / 10)
+    jobs = [job for job in recsys_boltzmann.jobs(1200, 10, 100) if "agent" in job.settings]
+    assert max(job.settings["seed"] for job in jobs) < paper.ELSEWHERE
+
+
+def played(late, tried):
+    """A table of what agents lose of an optimum of 1 in every episode, on 30 instances, and lost in trials."""
+    share = np.linspace(0.9, 1.1, 30)
+    judged = frame({name: 10 * np.outer(share, np.arange(1, 61)) * loss for name, loss in late.items()})
+    best = pl.DataFrame({"best": np.ones(30), "seed": range(30)})
+    trial = {"coding": paper.LIKES, "seed": 0}
+    rows = [{"schedule": name, **trial, "tried": x, "tried_late": x} for name, x in tried.items()]
+    return pl.concat([judged, best, pl.DataFrame(rows)], how="diagonal_relaxed")
+
+
+USUAL = dict.fromkeys(SCHEDULES, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("late", "tried", "outcome"),
+    [
+        ({}, {}, Outcome.REPRODUCED),
+        ({"RLSVI": 0.2}, {}, Outcome.NOT_REPRODUCED),
+        ({"epsilon 30/(30 + l)": 0.05}, {"epsilon 30/(30 + l)": 0.05}, Outcome.NOT_REPRODUCED),
+        ({"epsilon 30/(30 + l)": 0.05}, {}, Outcome.REPRODUCED),  # luck on the instances that judge is not chosen
+        ({"epsilon 30/(30 + l)": 0.05}, {"epsilon 0.1": 0.05}, Outcome.REPRODUCED),
+    ],
+)
+def test_dithering_learns_if_the_way_that_was_best_elsewhere_does(late, tried, outcome):
+    table = played({"RLSVI": 0.02, **USUAL, **late}, {**USUAL, "epsilon 0.02": 0.29, **tried})
+    assert recsys_boltzmann.learns_the_optimum.judge(table).outcome is outcome
+
+
+def test_the_caveat_is_about_the_way_that_was_best_elsewhere():
+    lucky, chosen = "epsilon 10/(10 + l)", "Boltzmann 30/(10 + l)"
+    table = played({"RLSVI": 0.02, **USUAL, "greedy": 0.3, lucky: 0.01, chosen: 0.05}, {**USUAL, chosen: 0.29})
+    assert best_of(table, "tried")[0] == chosen
+    found = recsys_boltzmann.explores_more_efficiently.judge(table)
+    assert found.outcome is Outcome.REPRODUCED  # it speaks of the temperatures of section 6.3
+    assert f"{chosen}, has 2.5" in found.caveat
+    worse = played({"RLSVI": 0.2, **USUAL, "greedy": 0.3}, USUAL)
+    assert recsys_boltzmann.explores_more_efficiently.judge(worse).outcome is Outcome.NOT_REPRODUCED
+    assert len(PRINTED) == 6

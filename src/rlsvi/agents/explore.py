@@ -170,7 +170,7 @@ def scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Float
     """Return the values of a schedule in `episodes` episodes from `first` on."""
     if callable(schedule):
         function_of(name, schedule, "the episode")
-        return np.array([number(name, schedule(first + i)) for i in range(episodes)], dtype=np.float64)
+        return shaped(name, finite(name, [schedule(first + i) for i in range(episodes)]), (episodes,))
     return np.full(episodes, number(name, schedule))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from rlsvi import problems
-from rlsvi.agents import LSVI, RLSVI, Boltzmann, EpsilonGreedy
+from rlsvi.agents import LSVI, RLSVI
 from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
 from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats, Longs
@@ -21,6 +21,7 @@ from rlsvi.study.statistics import Interval, bootstrap, bootstrap_summaries, med
 from rlsvi_paper.claim import Outcome, Verdict, Verdicts, at_least, at_most, choice, share_of
 from rlsvi_paper.degrees import most
 from rlsvi_paper.results import seeds_of, unexplained
+from rlsvi_paper.schedules import SCHEDULES
 
 CHUNK = 100  # episodes between two looks at the rewards collected
 MOST_EPISODES = 20_000  # of learning times, beyond which a run is given up
@@ -113,13 +114,11 @@ def regret_curve(
 
 
 def agent_called(name: str, seed: int, **settings: float) -> FiniteHorizonAgent:
-    """An agent of the chain's figures."""
+    """An agent of the chain's figures: RLSVI, or LSVI with one of the ways to dither."""
     if name == "RLSVI":
         return RLSVI(lam=settings["lam"], sigma=settings["sigma"], seed=seed)
-    if name == "epsilon-greedy":
-        return LSVI(lam=1.0, explore=EpsilonGreedy(settings["epsilon"]), seed=seed)
-    if name == "Boltzmann":
-        return LSVI(lam=1.0, explore=Boltzmann(settings["eta"]), seed=seed)
+    if name in SCHEDULES:
+        return LSVI(lam=1.0, explore=SCHEDULES[name], seed=seed)
     raise ValueError(f"unknown agent {name!r}")
 
 

@@ -1,12 +1,14 @@
 """The recommendation engine: its runs, which several figures share, and what agents lose in them.
 
-A job is one agent on one problem instance, several times. Regret is that along the path, sum_h V*_h(x_h) -
-E_mu Q*_h(x_h, a): its expectation is that of the policy, and it carries less noise than the answers do. What an
-agent forgoes is the same for one that looks one step ahead: sum_h max_a P(a | x_h) - P(a_h | x_h).
+A job is one agent on one problem instance, several times; ways to dither are also tried on other instances.
+Regret is that along the path, sum_h V*_h(x_h) - E_mu Q*_h(x_h, a): its expectation is that of the policy, and it
+carries less noise than the answers do. What an agent forgoes is the same for one that looks one step ahead:
+sum_h max_a P(a | x_h) - P(a_h | x_h).
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import polars as pl
 from rlsvi import problems
 from rlsvi.agents import LSVI, RLSVI, ContextualBandit, OptimalPolicy, ThompsonSampling
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Explore, Greedy
+from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats
 from rlsvi.mdp import myopic_values
@@ -26,11 +28,11 @@ from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, paired_ratio
 from rlsvi_paper.claim import claim
 from rlsvi_paper.results import learning_curves, rows_with, unexplained
+from rlsvi_paper.schedules import PRINTED, SCHEDULES
 
 PRODUCTS, SLOTS, SCALE = 10, 5, 2.0
 LAM, SIGMA = 0.2, 1e-3**0.5
-TEMPERATURES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-EPSILON = 0.1
+ELSEWHERE, TRIED = 10_000, 40  # the first instance that ways to dither are tried on, and how many at most
 CODINGS = LIKES, DISLIKES = "0, 1", "-1, 0"  # how rewards are coded
 POINTS = 60  # of a curve
 LAST_EPISODES = 100  # episodes at the end
@@ -43,11 +45,6 @@ of_play = partial(claim, where="section 6.3", rows=of_agents)
 of_problems = partial(claim, where="section 6.3", rows=of_instances)
 
 
-def boltzmann(eta: float) -> str:
-    """The name of LSVI with a temperature."""
-    return f"Boltzmann {eta:g}"
-
-
 def _lsvi(explore: Explore) -> Callable[[int, float], Agent]:
     return lambda seed, offset: LSVI(lam=LAM, explore=explore, seed=seed)
 
@@ -56,12 +53,11 @@ MAKERS: dict[str, Callable[[int, float], Agent]] = {
     "RLSVI": lambda seed, offset: RLSVI(lam=LAM, sigma=SIGMA, seed=seed),
     TABLE: lambda seed, offset: RLSVI(lam=LAM, sigma=SIGMA, basis=Tabular(), seed=seed),
     "greedy": _lsvi(Greedy()),
-    "epsilon-greedy": _lsvi(EpsilonGreedy(EPSILON)),
     "Thompson": lambda seed, offset: ThompsonSampling(reward_offset=offset, seed=seed),
     "linear bandit": lambda seed, offset: ContextualBandit(lam=LAM, sigma=SIGMA, seed=seed),
     "linear bandit, pooled": lambda seed, offset: ContextualBandit(lam=LAM, sigma=SIGMA, pooled=True, seed=seed),
     "myopic": lambda seed, offset: OptimalPolicy(myopic=True, seed=seed),
-    **{boltzmann(eta): _lsvi(Boltzmann(eta)) for eta in TEMPERATURES},
+    **{name: _lsvi(explore) for name, explore in SCHEDULES.items()},
 }
 
 
@@ -70,6 +66,8 @@ def jobs_of(
 ) -> list[Job]:
     """Every agent on every one of `seeds` instances, in both codings.
 
+    Ways to dither that the paper does not have are run a third as often.
+
     Parameters
     ----------
     bandit_runs
@@ -77,13 +75,22 @@ def jobs_of(
     """
     found = [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
     for agent in agents:
+        usual = max(runs // 3, 1) if agent in SCHEDULES and agent not in PRINTED else runs
         for coding in CODINGS if agent not in ONE_CODING else [LIKES]:
-            printed = agent in PRINTED_BANDITS and coding == LIKES
-            count = bandit_runs or runs if printed else runs
+            count = bandit_runs or runs if agent in PRINTED_BANDITS and coding == LIKES else usual
             settings: dict[str, Any] = {"agent": agent, "coding": coding, "episodes": episodes, "runs": count}
             cost = 1e-4 * episodes * count
             found += [Job.of(recommending, cost, **settings, seed=seed) for seed in range(seeds)]
     return found
+
+
+def trials(episodes: int, runs: int, seeds: int) -> list[Job]:
+    """Every way to dither, in both codings, on at most 40 other instances, with a tenth of the runs."""
+    size = {"episodes": episodes, "runs": max(runs // 10, 1)}
+    return [
+        Job.of(trial, 1e-4 * episodes * size["runs"], schedule=schedule, coding=coding, **size, seed=seed)
+        for schedule, coding, seed in product(SCHEDULES, CODINGS, range(min(seeds, TRIED)))
+    ]
 
 
 def recommending(*, agent: str, coding: str, episodes: int, runs: int, seed: int) -> dict[str, Any]:
@@ -94,11 +101,15 @@ def recommending(*, agent: str, coding: str, episodes: int, runs: int, seed: int
     coding
         "0, 1" or "-1, 0", the rewards of a dislike and of a like.
     """
-    offset = 1.0 if coding == DISLIKES else 0.0
-    players = (MAKERS[agent](1000 * seed + run, offset) for run in range(runs))
-    regret, forgone = _mean_losses(instance(seed, coding), players, episodes)
+    regret, forgone = _losses_of(agent, coding, episodes, runs, seed)
     at = np.unique(np.ceil(np.linspace(0, episodes, POINTS + 1)[1:]).astype(np.int64))
     return {"episode": at, "regret": regret[at - 1], "forgone": forgone[at - 1]}
+
+
+def trial(*, schedule: str, coding: str, episodes: int, runs: int, seed: int) -> dict[str, Any]:
+    """What a way to dither loses on an instance that judges nothing: in all, and an episode at the end."""
+    regret = _losses_of(schedule, coding, episodes, runs, ELSEWHERE + seed)[0]
+    return {"tried": regret[-1], "tried_late": _last(regret)}
 
 
 def without_context(*, bandit: str, episodes: int, runs: int, seed: int) -> dict[str, Any]:
@@ -116,7 +127,18 @@ def without_context(*, bandit: str, episodes: int, runs: int, seed: int) -> dict
     players = (MAKERS[bandit](1000 * seed + run, 0.0) for run in range(runs))
     forgone = _mean_losses(problem, players, episodes)[1]
     some = max(min(LAST_EPISODES, episodes // 12), 1)
-    return {"first": forgone[some - 1] / some, "last": (forgone[-1] - forgone[-1 - some]) / some}
+    return {"first": forgone[some - 1] / some, "last": _last(forgone)}
+
+
+def _last(loss: Floats) -> float:
+    """The loss an episode over the last hundred, or twelfth of fewer, from that up to each episode."""
+    some = max(min(LAST_EPISODES, len(loss) // 12), 1)
+    return float((loss[-1] - loss[-1 - some]) / some)
+
+
+def _losses_of(agent: str, coding: str, episodes: int, runs: int, seed: int) -> tuple[Floats, Floats]:
+    players = (MAKERS[agent](1000 * seed + run, float(coding == DISLIKES)) for run in range(runs))
+    return _mean_losses(instance(seed, coding), players, episodes)
 
 
 def _mean_losses(problem: Problem, players: Iterable[Agent], episodes: int) -> tuple[Floats, Floats]:
