@@ -11,7 +11,10 @@ from rlsvi_paper.folder import read_table
 
 RESULTS = HOUSE / "paper" / "results"
 ALL = tuple(FIGURES)
-LONG = ("tetris", "mini-tetris", "recsys-myopic", "conjecture", "theorem", "worst-case")  # seconds to judge
+LONG = (  # take seconds to judge
+    *("tetris", "tetris-second", "mini-tetris", "conjecture", "theorem"),
+    *("recsys-boltzmann", "recsys-myopic", "worst-case"),
+)
 N = pl.col("length")
 FIRST_REWARD = pl.lit(2.0).pow(N - 1) / (1 - 1 / N).pow(N - 1)  # episodes that random play takes on a chain
 FAILED = {

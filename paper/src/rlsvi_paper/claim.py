@@ -89,7 +89,8 @@ def varied(judge: Callable[[], Verdict]) -> Verdict:
         for value in others:
             _CHOSEN[name] = value
             try:
-                variants.append((f"{name} {value}", str(judge().outcome)))
+                told = value if isinstance(value, str) else f"{value:g}"
+                variants.append((f"{name} {told}", str(judge().outcome)))
             finally:
                 _CHOSEN.clear()
     return verdict._replace(variants=tuple(variants))

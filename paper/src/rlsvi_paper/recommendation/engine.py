@@ -26,7 +26,7 @@ from rlsvi.problems import Problem
 from rlsvi.simulate import simulate
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, paired_ratio
-from rlsvi_paper.claim import claim
+from rlsvi_paper.claim import choice, claim
 from rlsvi_paper.results import learning_curves, rows_with, unexplained
 from rlsvi_paper.schedules import PRINTED, SCHEDULES
 
@@ -227,9 +227,9 @@ def at_first(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "
 
 
 def at_the_end(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> Floats:
-    """Loss an episode over the last 100 (or the last twelfth of fewer), on every instance."""
+    """Loss an episode over the last twelfth, 100 of 1200, on every instance."""
     at, loss_so_far = curves_of(frame, agent, coding, loss)
-    last = min(LAST_EPISODES, at[-1] / 12)
+    last = at[-1] / choice("the end, 1 part in", 12.0, 24.0, 6.0)
     i = max(int(np.searchsorted(at, at[-1] - last + 1e-9)) - 1, 0)
     i = i if at[i] <= at[-1] - last + 1e-9 else 0
     return np.asarray((loss_so_far[:, -1] - loss_so_far[:, i]) / (at[-1] - at[i]))
