@@ -13,7 +13,7 @@ RESULTS = HOUSE / "paper" / "results"
 ALL = tuple(FIGURES)
 LONG = (  # take seconds to judge
     *("tetris", "tetris-second", "mini-tetris", "conjecture", "theorem"),
-    *("recsys-boltzmann", "recsys-myopic", "worst-case"),
+    *("recsys-myopic", "worst-case"),
 )
 N = pl.col("length")
 FIRST_REWARD = pl.lit(2.0).pow(N - 1) / (1 - 1 / N).pow(N - 1)  # episodes that random play takes on a chain
