@@ -256,14 +256,23 @@ def at_most(interval: Interval, high: float, measured: str) -> Verdict:
     return between(interval, -math.inf, high, measured)
 
 
+def more_runs(values: Floats, runs: int, draws: int, seed: int) -> Floats:
+    """What more runs might have, (runs, draws), by the Bayesian bootstrap: each is one of ours or repeats one."""
+    rng, n = np.random.default_rng(seed), len(values)
+    drawn = np.empty((runs, draws), np.int64)
+    for k in range(runs):
+        at = rng.integers(n + k, size=draws)
+        drawn[k] = np.where(at < n, at, drawn[np.maximum(at - n, 0), np.arange(draws)])
+    return np.asarray(values[drawn])
+
+
 def printed(values: Floats, runs: int, figure: float, measured: str) -> Verdict:
     """Reproduced if a figure that the paper prints, of so many runs, lies in the prediction interval of as many.
 
-    The figure of the paper is random too: the interval is that of the median, or mean, of `runs` runs of ours.
+    The figure of the paper is random too: the interval is that of the mean, or median, of so many runs more.
     """
-    drawn = np.random.default_rng(0).choice(values, (10_000, runs))
-    statistic = choice("statistic", "median", "mean")
-    found = np.median(drawn, axis=1) if statistic == "median" else drawn.mean(axis=1)
+    drawn, statistic = more_runs(values, runs, 10_000, 0), choice("statistic", "mean", "median")
+    found = np.median(drawn, axis=0) if statistic == "median" else drawn.mean(axis=0)
     low, middle, high = (float(np.quantile(found, q, method="inverted_cdf")) for q in (0.025, 0.5, 0.975))
     words = f"{measured}; the {statistic} of {runs} runs is from {low:.0f} to {high:.0f} in 95% of cases"
     return exactly(low <= figure <= high, words)._replace(interval=Interval(middle, low, high))

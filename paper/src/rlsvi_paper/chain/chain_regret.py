@@ -84,7 +84,7 @@ def _first(frame: pl.DataFrame) -> int:
 
 @claim("RLSVI consistently learns the optimal policy in roughly 500 episodes", "section 6.1.1")
 def learns(frame: pl.DataFrame) -> Verdict:
-    """At least four of five seeds get ten rewards; and 500 lies in the 95% prediction interval of the median over
+    """At least four of five seeds get ten rewards; and 500 lies in the 95% prediction interval of the mean over
     five runs, as many as the paper has, of the episodes until 95% of the regret of the first 2000 is paid. The
     basis is that of appendix C; that of section 6.1.1 is another reading.
     """

@@ -79,7 +79,8 @@ def better_with_other_rewards(frame: pl.DataFrame) -> Verdict:
 @claim("RLSVI learns this optimal strategy when dithering strategies do not", "section 6")
 def learns_the_optimum(frame: pl.DataFrame) -> Verdict:
     """Over the last 100 episodes RLSVI loses at most 1/11 of the optimal reward, so that it is within a factor of
-    1.1 of it, and the way to dither that loses least there on other instances loses more (rewards 0 and 1).
+    1.1 of it, and the way to dither that loses least there on other instances loses more than 1/11 (rewards 0
+    and 1).
     """
     optimum, played = of_instances(frame).sort("seed")["best"].to_numpy(), having(frame, coding=LIKES)
     rival, tried = best_of(played, "tried_late")

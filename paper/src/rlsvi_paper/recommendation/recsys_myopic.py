@@ -18,6 +18,7 @@ from rlsvi_paper.claim import (
     Verdicts,
     at_least,
     at_most,
+    choice,
     claim,
     computed,
     exactly,
@@ -66,6 +67,7 @@ def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = 
         theirs, all_theirs = engine.at_the_end(frame, name, own), total(frame, agent=name, coding=own)
         share, who, regret = paired_ratio(ours, theirs), SAID.get(name, name), mean_se(theirs, 3)
         words = f"{who}: {regret} an episode, RLSVI: {mean_se(ours, 3)}, {share} of it"
+        share = paired_ratio(so_far, all_theirs) if choice("regret", "in the end", "in all") == "in all" else share
         lower = share_of(so_far < all_theirs)[1]
         if all_theirs.mean() < significant() * so_far.mean():
             remarks.append(f"{who} {all_theirs.mean():.1f} (RLSVI's is lower on {lower} instances)")

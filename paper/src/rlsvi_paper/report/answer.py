@@ -108,9 +108,9 @@ def answer_page(figures: Sequence[FigureRecord], results: str) -> str:
 
 The paper is *{PAPER}* by Osband, Van Roy and Wen
 ([arXiv:1402.0635]({LINK})). A headline claim is a sentence that states a result in the abstract, Theorem 1
-among them, or in the opening of section 6, before 6.1; "dramatic efficiency gains", in the abstract, is judged by
-what section 6 says of the chain. A part of the paper reproduces if all its headline claims do. By longer lists the
-counts are: {lists([claim for _, _, claim in claims])}.
+among them, or in the opening of section 6, before 6.1. "Dramatic efficiency gains", in the abstract, names no
+amount and no rival, and is not counted. A part of the paper reproduces if all its headline claims do. By longer
+lists the counts are: {lists([claim for _, _, claim in claims])}.
 Every claim, with the figures, is in [the results]({results}).
 
 {table(head, list(map(_part, parts.items())))}
@@ -122,9 +122,9 @@ What you should know beside these answers:
 
 The criteria are ours, and words such as "about" and "much"
 [mean the same in all of them](paper.md#claims-and-verdicts). Other choices would be as reasonable, so "4 of 5"
-says in how many ways of judging it a claim is reproduced: with other thresholds, windows and statistics, each
-changed alone, and in other readings of the text. The reading that is printed decides. What is not reproduced has
-its reason in a word: {reasons}. Follow a claim to see what was measured, and with which choices the verdict is
+says under how many of the criteria that were tried a claim holds: with other thresholds, windows and statistics,
+each changed alone, and in other readings of the text. The reading that is printed decides. What is not reproduced
+has its reason in a word: {reasons}. Follow a claim to see what was measured, and with which choices the verdict is
 another.
 
 {table(("claim", "reproduced if", "verdict"), leading)}
@@ -167,8 +167,8 @@ def time_of(figures: Sequence[FigureRecord]) -> str:
     cards = sum(seconds for seconds, card in once.values() if card)
     cores = sum(seconds for seconds, _ in once.values()) - cards
     return (
-        f"Counted once, that is {duration(cores)} of processor time, half of it on two cores, and "
-        f"{duration(cards)} of a graphics card with `--executor gpu`, which computes the runs of Tetris."
+        f"Counted once, that is {duration(cores)} of processor time, so about {duration(cores / 2)} on two idle "
+        f"cores, and {duration(cards)} of a graphics card with `--executor gpu`."
     )
 
 

@@ -72,12 +72,12 @@ We ran the experiments of *{PAPER}* by Osband, Van Roy and Wen
 
 {counts}
 
-A tick stands for "reproduced". The numbers beside a verdict, such as 4 of 5, say in how many ways of judging it
-the claim is reproduced: with other thresholds, windows and statistics that are as reasonable, each changed alone,
-and in other readings of the text. Round brackets hold 95% intervals; square brackets hold the interval that
-decides, where the words do not give it. Of several cases, the worst is told. `rlsvi report {folder_name}` writes a
-web page with the criterion of every claim and more numbers. Each caption ends with the command that makes the
-figure, to which you add `--scale paper --out {folder_name}`, and its computing time. {plain(origin(figures))}
+A tick stands for "reproduced". The numbers beside a verdict, such as 4 of 5, say under how many of the criteria
+that were tried the claim holds: with other thresholds, windows and statistics that are as reasonable, each
+changed alone, and in other readings of the text. Round brackets hold 95% intervals; square brackets hold the
+interval that decides, where the words do not give it. Of several cases, the worst is told. `rlsvi report
+{folder_name}` writes a web page with the criterion of every claim and more numbers. Each caption ends with the
+command that makes the figure, to which you add `--scale paper --out {folder_name}`, and its computing time. {plain(origin(figures))}
 
 {sections}"""
 
@@ -115,8 +115,10 @@ def _claims(figure: FigureRecord) -> str:
     ]
     if not names:
         return table(head, rows)
-    decides = next(it.readings[0][0] for it in figure.claims if it.readings)
-    told = f"The first reading of the text decides: {plain(decides)}. Others: {plain('; '.join(names))}."
+    firsts = {it.words: it.readings[0][0] for it in figure.claims if it.readings}
+    decides = Counter(firsts.values()).most_common(1)[0][0]
+    but = "".join(f"; for “{words}” {first}" for words, first in firsts.items() if first != decides)
+    told = f"The reading that decides: {plain(decides + but)}. Others: {plain('; '.join(names))}."
     leading = [it for it in figure.claims if it.headline and len(it.readings) > MOST_READINGS and it.table]
     numbers = [(it.words, [[plain(cell) for cell in row] for row in it.table]) for it in leading]
     tables = [f"{plain(words)}:\n\n{table(rows[0], rows[1:])}" for words, rows in numbers]

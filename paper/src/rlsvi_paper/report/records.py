@@ -19,8 +19,8 @@ LINK = "https://arxiv.org/abs/1402.0635"
 REASONS = {
     "scale": "there are too few runs, or they are too short, to decide it",
     "misprint": "the paper has a misprint there",
-    "reading": "the paper can be read in more than one way, and this reading does not give its result",
-    "finding": "the results differ from the paper's, and not by chance",
+    "reading": "the paper can be read in more than one way, and what is printed does not give its result",
+    "finding": "what was computed or measured contradicts the sentence, and chance does not explain it",
 }
 TOTALS = {"experiment": "Claims about results", "proof": "Steps of proofs", "ours": "Our own claims"}
 

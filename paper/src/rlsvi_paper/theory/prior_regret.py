@@ -18,6 +18,7 @@ from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, paired_ratio
 from rlsvi_paper.agents import GaussianPSRL
+from rlsvi_paper.claim import choice
 from rlsvi_paper.results import chosen_by_the_others, having, learning_curves, seeds_of
 from rlsvi_paper.theory.bounds import theorem_agent
 
@@ -107,7 +108,7 @@ def growth(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> I
 
 def quarter(at: Floats) -> int:
     """The place of the end of the first quarter among the episodes of a curve."""
-    return int(np.searchsorted(at, max(at[-1] // 4, 1)))
+    return int(np.searchsorted(at, max(at[-1] // choice("the last factor of T,", 4.0, 2.0, 16.0), 1)))
 
 
 def final(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> Floats:
