@@ -77,8 +77,8 @@ that were tried the claim holds: with other thresholds, windows and statistics t
 changed alone, and in other readings of the text. Round brackets hold 95% intervals; square brackets hold the
 interval that decides, where the words do not give it. Of several cases, the worst is told.
 `rlsvi report {folder_name}` writes a web page with the criterion of every claim and more numbers. Each caption
-ends with the command that makes the figure, to which you add `--scale paper --out {folder_name}`, and its computing time.
-{plain(origin(figures))}
+ends with the command that makes the figure, to which you add `--scale paper --out {folder_name}`, and
+its computing time. {plain(origin(figures))}
 
 {sections}"""
 
