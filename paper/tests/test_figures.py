@@ -359,7 +359,7 @@ def test_reproduce_computes_shared_jobs_once_and_the_largest_first(tmp_path, shr
     assert first == sorted(first, reverse=True)
     assert sorted(told) == sorted((name, True) for name in names)
     entry = json.loads((tmp_path / "chain-length.json").read_text())
-    assert entry["command"] == "rlsvi paper chain-scaling chain-length chain-length --scale quick --seeds 2"
+    assert entry["command"] == "rlsvi paper chain-scaling chain-length --scale quick --seeds 2"
     assert entry["seconds"] == entry["jobs"] == 6
     assert entry["seeds"] == 2
 

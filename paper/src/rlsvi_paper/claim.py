@@ -211,7 +211,7 @@ def claim(
 
 
 def computed(words: str, where: str, **about: Unpack[About]) -> Callable[[Callable[[], Verdict]], Claim]:
-    """Declare a claim that no run decides: the function takes no table and is called once."""
+    """Declare a claim that no run decides: the function takes no table, has no `choice`, and is called once."""
 
     def declared(step: Callable[[], Verdict]) -> Claim:
         once = cache(step)

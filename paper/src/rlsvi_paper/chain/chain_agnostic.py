@@ -103,7 +103,8 @@ def stable_region(frame: pl.DataFrame) -> Verdict:
     """
 
     def judge(reading: Reading) -> tuple[Verdict, Row]:
-        region = choice("a region up to ρ =", 0.01, 0.005, 0.02, 0.05)
+        least = float(frame.filter(pl.col("rho") > 0)["rho"].to_numpy().min())  # of few values in small runs
+        region = max(least, choice("a region up to ρ =", 0.01, 0.005, 0.02, 0.05))
         close, until = within(frame, reading, 0.0, region), edge(frame, reading)
         longer = ratio_of_medians(close, within(frame, reading, -1.0, 0.0))
         share, _ = share_of(np.isfinite(close))

@@ -122,6 +122,7 @@ def during(frame: pl.DataFrame, who: Player, window: tuple[float, float]) -> Flo
     """Mean rows a game in a window, for each seed."""
     rows = levels.scores(frame, who)
     first, last = (round(share * rows.shape[1]) for share in window)
+    first = min(first, rows.shape[1] - 1)
     return np.asarray(rows[:, first : max(last, first + 1)].mean(axis=1))
 
 
