@@ -9,8 +9,6 @@ import gymnasium
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from rlsvi.study.checkpoint import checkpoint
-
 
 def learn(length, features, seed, episodes):
     """A real simulation."""
@@ -73,16 +71,6 @@ def returned(what):
         "mixed": {"a": np.arange(2), "b": True, "c": ["x", "y"], "d": np.float32(0.5)},
         "no rows": {"a": np.empty(0), "b": 1},
     }[what]
-
-
-def counted(to):
-    """Count one further than the last time, and fail until it is `to`."""
-    file = checkpoint() / "count"
-    count = int(file.read_text()) + 1 if file.exists() else 1
-    file.write_text(str(count))
-    if count < to:
-        raise ArithmeticError(f"stopped at {count}")
-    return {"count": count}
 
 
 def length(given="", *, i):

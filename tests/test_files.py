@@ -1,4 +1,4 @@
-"""Whole files and checkpoints: what killed writers leave is removed, and nothing that a living one needs."""
+"""Whole files: what killed writers leave is removed, and nothing that a living one needs."""
 
 import os
 import time
@@ -8,8 +8,6 @@ import pytest
 import jobs
 from rlsvi.core import files
 from rlsvi.core.files import remove_left_over, whole_file, write_file
-from rlsvi.study import store as stores
-from rlsvi.study.checkpoint import checkpoint, checkpoint_in
 from rlsvi.study.job import Job
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import sweep
@@ -23,14 +21,6 @@ with whole_file(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()
     print("writing", flush=True)
-    time.sleep(600)
-"""
-USER = """
-import sys, time
-from rlsvi.study.checkpoint import checkpoint, checkpoint_in
-with checkpoint_in(sys.argv[1]):
-    (checkpoint() / "kept").write_text("work")
-    print("computing", flush=True)
     time.sleep(600)
 """
 
@@ -133,53 +123,12 @@ for i in range(60):
     assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text() == "59"
 
 
-# ---- checkpoints ------------------------------------------------------------------------------------------
+# ---- stores ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
-
-
-def test_a_killed_job_keeps_its_checkpoint_for_a_month(store):
-    folder = store.unfinished(Job.of(jobs.counted, to=1))
-    with started("-c", USER, folder) as process:
-        assert process.stdout.readline() == "computing\n"
-    store.tidy()
-    assert (folder / "kept").read_text() == "work"
-    for path in (folder / "kept", folder):
-        aged(path, stores.ABANDONED + 60)
-    store.tidy()
-    assert not folder.exists()
-
-
-def test_a_checkpoint_of_a_finished_job_goes_unless_somebody_computes_it_anew(store):
-    job = Job.of(jobs.counted, to=1)
-    folder = store.unfinished(job)
-    with started("-c", USER, folder) as process:
-        assert process.stdout.readline() == "computing\n"
-        table = sweep([job], store, "serial")  # another process computes the same
-        for path in (folder / "kept", folder):
-            aged(path, 100)
-        store.tidy()
-        assert (folder / "kept").exists()
-        process.kill()
-        process.wait()
-    assert table["count"].to_list() == [1]
-    store.tidy()
-    assert not folder.exists()
-
-
-def test_a_sweep_tidies_its_store(store):
+def test_a_sweep_tidies_its_store(tmp_path):
+    store = Store(tmp_path / "store")
     killed_writer(store.path(Job.of(jobs.picky, i=7, bad=0)))
     assert until(lambda: len(names(store.folder)) == 2)
     sweep([Job.of(jobs.picky, i=1, bad=2)], store, "serial")
     assert not list(store.folder.glob(".*.tmp"))
-
-
-def test_a_checkpoint_is_rid_of_half_written_files(tmp_path):
-    folder = tmp_path / "unfinished" / "job"
-    folder.mkdir(parents=True)
-    killed_writer(folder / "10.npz")
-    with checkpoint_in(str(folder)):
-        assert names(checkpoint()) == []

@@ -142,8 +142,6 @@ CALLS: dict[str, Call] = {
     "rlsvi.Store": Call(lambda: {"folder": FOLDER / "store"}),
     "rlsvi.Store.path": Call(lambda: {"self": rlsvi.Store(FOLDER / "store"), "job": _job()}),
     "rlsvi.Store.read": Call(lambda: {"self": rlsvi.Store(FOLDER / "store"), "job": _job()}),
-    "rlsvi.Store.unfinished": Call(lambda: {"self": rlsvi.Store(FOLDER / "store"), "job": _job()}),
-    "rlsvi.Store.forget": Call(lambda: {"self": rlsvi.Store(FOLDER / "store"), "job": _job()}),
     "rlsvi.Store.missing": Call(lambda: {"self": rlsvi.Store(FOLDER / "store"), "jobs": [_job()]}),
     "rlsvi.agent_for": Call(lambda: {"env": _vectors(), "gamma": 0.9, "seed": 0}),
     "rlsvi.compare": Call(

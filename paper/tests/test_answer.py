@@ -116,7 +116,7 @@ def test_it_is_written_beside_the_page_of_results(folder, tmp_path):
         "\n- **✗ not reproduced**, finding: [a \\| b](all.md#chain-length)\n",
         "## The settings",
         "| 3 | to 100 → 10 .. 100 (19 values) | 10 | – → 1 | – → 0.1 | – | until ten rewards → 20,000 | 5 → 100 |",
-        "## How to run all of it again\n\n    rlsvi paper --scale paper --out out\n",
+        f"## How to run all of it again\n\n    rlsvi paper --scale paper --out {folder.parent.name}/out\n",
     ):
         place = text.index(part, place)
     assert "preregistration.md" not in text

@@ -38,6 +38,7 @@ from rlsvi_paper.claim import (
 )
 from rlsvi_paper.claim import claim as declared
 from rlsvi_paper.figure import FEWEST_SEEDS
+from rlsvi_paper.results import paired_times, times_as_much
 
 
 @pytest.fixture(autouse=True)
@@ -115,13 +116,11 @@ def test_the_first_reading_decides_and_the_others_are_told():
         ("reading", "rows", "verdict"),
         {"printed": (bad, ("3",)), "later": (good, ("4",))},
         [("remark", "", "")],
-        {"unheard of": "not run"},
     )
-    assert found.readings == (("printed", NO), ("later", YES), ("unheard of", "not run"))
+    assert found.readings == (("printed", NO), ("later", YES))
     assert found.table[1:] == (
         ("printed", "3", "not reproduced"),
         ("later", "4", "reproduced"),
-        ("unheard of", "", "not run"),
         ("remark", "", ""),
     )
     assert found._replace(table=(), readings=()) == bad
@@ -193,6 +192,21 @@ def test_a_verdict_is_computed_with_each_other_value_of_its_choices():
     assert found.variants == (("unit 10", NO), ("at least 1", YES), ("at least 3", NO))
     assert judge() == exactly(True, "1.0 2.0")  # nothing stays chosen
     assert varied(lambda: exactly(True, "")).variants == ()
+
+
+@pytest.mark.parametrize("ratio", [times_as_much, paired_times])
+def test_means_and_medians_are_both_tried(ratio):
+    """Nine of ten runs are half as long, and one is much longer."""
+    values, others = np.array([1.0] * 9 + [100.0]), np.full(10, 2.0)
+    found = varied(lambda: at_most(ratio(values, others), 1.0, ""))
+    assert found.interval.value == pytest.approx(5.45)
+    assert (found.outcome, found.variants) == (OPEN, (("statistic median", YES),))
+
+
+def test_a_run_that_is_never_done_counts_as_it_is_told_in_a_mean():
+    values, others = np.array([1.0] * 9 + [np.inf]), np.full(10, 2.0)
+    found = varied(lambda: at_most(times_as_much(values, others, "median", 3.0), 1.0, ""))
+    assert (found.outcome, found.interval.value, found.variants) == (YES, 0.5, (("statistic mean", YES),))
 
 
 def test_an_error_leaves_no_choice_behind():

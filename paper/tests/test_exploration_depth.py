@@ -10,6 +10,7 @@ from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
 from rlsvi_paper import figure_called
 from rlsvi_paper.chain import exploration_depth as it
+from rlsvi_paper.claim import varied
 from rlsvi_paper.results import seeds_of
 
 
@@ -114,6 +115,19 @@ def test_every_claim_holds_where_all_is_as_predicted_and_fails_where_it_is_the_o
         return 0.95 if (coding, features) == (it.PENALTY, it.TABLE) else 0.1
 
     assert set(outcomes(planted(little, turned)).values()) == {"not reproduced"}
+
+
+@pytest.mark.parametrize(("alike", "outcome"), [(True, "inconclusive"), (False, "reproduced")])
+def test_an_interval_over_seeds_is_wider_if_a_seed_fares_alike_at_all_depths(alike, outcome):
+    """16 of 24 runs succeed at each of three depths, with the same seeds or with others."""
+
+    def theirs(coding, features, depth, seed):
+        return float((seed + (0 if alike else 5 * depth)) % 24 < 16)
+
+    frame = planted(lambda *_: 0.95, theirs, (12, 16, 20))
+    found = varied(lambda: it.generalisation.judge(it.generalisation.rows(frame)))
+    assert found.outcome == "reproduced"
+    assert dict(found.variants)["interval over seeds"] == outcome
 
 
 def test_random_play_meets_no_claim_but_that_on_many_decisions():

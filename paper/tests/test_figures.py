@@ -44,8 +44,11 @@ TINY = {
     "chain-agnostic": {"steps": 100, "limit": 10, "seeds": 1},
     "chain-lambda": {"powers": [-1.0, 0.0, 1.0], "episodes": 30, "seeds": 2},
     "chain-sigma": {"powers": [-2.0, -1.0, 0.0], "episodes": 30, "seeds": 2, "noisy": 3},
-    "tetris": {"games": 8, "long": 16, "iterations": 2, "fresh": 3, "again": 2, "few": 2, "more": 1, "seeds": 2},
-    "mini-tetris": {"games": 8, "large": 8, "large_seeds": 2, "seeds": 2},
+    "tetris": {
+        **{"games": 40, "short": 20, "iterations": 2, "fresh": 3, "again": 2},
+        **{"ways": 9, "few": 2, "tuned": 2, "seeds": 2},
+    },
+    "mini-tetris": {"games": 40, "ways": 2, "large": 40, "tuned": 2, "large_seeds": 2, "few": 2, "seeds": 2},
     "recsys-boltzmann": {"episodes": 24, "runs": 1, "seeds": 2},
     "recsys-myopic": {"episodes": 24, "runs": 1, "seeds": 2},
     "incremental": {"episodes": 40, "runs": 1, "chain": 20, "few": 1, "more": 1, "seeds": 2},

@@ -1,120 +1,59 @@
-"""Jobs that learn many games of Tetris: killed, they go on where they were; and what the others compute."""
+"""The jobs of the figures on Tetris, and what they keep of the games."""
 
 import numpy as np
-import polars as pl
 import pytest
 
-from rlsvi import StationaryLSVI, StationaryRLSVI
-from rlsvi.agents import EpsilonGreedy, Exponential
-from rlsvi.study.job import Job
-from rlsvi.study.store import Store
-from rlsvi.study.sweep import sweep
-from rlsvi_paper.tetris import Tetris, play, policy_iteration, rules, scoring_weights, simulate_tetris
-from rlsvi_paper.tetris import levels as games
+from rlsvi_paper.tetris import levels, play, policy_iteration, rules, scoring_weights
+from rlsvi_paper.tetris.levels import SIDES, learning_games, lsvi, player, run_of
 from rlsvi_paper.tetris.mini_tetris import mini_optimum
+from rlsvi_paper.tetris.runs import Player, learn_tetris, schedule
 from rlsvi_paper.tetris.tetris import policies, published_player
-from watch import started, until
 
-MINI = rules(4, pieces="SZ")
-
-
-def rlsvi():
-    return StationaryRLSVI(basis=Tetris(), form="afterstate", memory=300, seed=3)
+MINI = {"board": "mini", "known": 1.0, "memory": 2000.0}
 
 
-def lsvi():
-    explore = EpsilonGreedy(Exponential(0.5, 0.9))
-    return StationaryLSVI(basis=Tetris(units="raw"), explore=explore, memory=300, seed=3)
+def test_a_run_keeps_means_of_ten_games_and_the_largest_norm():
+    found = learning_games(**player(**MINI), games=120, seed=5)
+    expected = learn_tetris([Player(5, known=True, memory=2000)], rules(4, pieces="SZ"), 120)
+    assert found["game"].tolist() == list(range(10, 121, 10))
+    np.testing.assert_array_equal(found["rows"], expected.rows[0].reshape(12, 10).mean(axis=1))
+    np.testing.assert_array_equal(found["size"], expected.size[0].reshape(12, 10).max(axis=1))
+    other = learning_games(**player(**MINI, game_over="overflow"), games=120, seed=5)
+    print(other["rows"], found["rows"])
+    assert other["rows"].sum() > found["rows"].sum() > 0  # one row more is of use
 
 
-@pytest.mark.parametrize("new", [rlsvi, lsvi])
-@pytest.mark.parametrize("stop", [10, 30])
-def test_games_go_on_from_where_they_were_kept(new, stop, tmp_path, monkeypatch):
-    expected = simulate_tetris(new(), MINI, 50)
-
-    class Stopped(BaseException):
-        pass
-
-    def stopping(agent, *arguments, **options):
-        if agent.episodes == stop:
-            raise Stopped
-        return simulate_tetris(agent, *arguments, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(games, "simulate_tetris", stopping)
-        with pytest.raises(Stopped):
-            games.learned(new(), MINI, 50, tmp_path, every=0.0)
-    assert {path.name for path in tmp_path.iterdir()} == {f"{stop}.npz", f"{stop}.rlsvi"}
-    played = []
-
-    def counting(agent, *arguments, **options):
-        played.append(agent.episodes)
-        return simulate_tetris(agent, *arguments, **options)
-
-    monkeypatch.setattr(games, "simulate_tetris", counting)
-    found = games.learned(new(), MINI, 50, tmp_path)
-    assert played == list(range(stop, 50, 10))
-    for mine, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(mine, other)
-
-
-@pytest.mark.parametrize("damaged", ["20.rlsvi", "20.npz"])
-def test_what_cannot_be_read_is_not_believed(damaged, tmp_path):
-    expected = games.learned(rlsvi(), MINI, 25, None)
-    games.learned(rlsvi(), MINI, 25, tmp_path, every=0.0)
-    (tmp_path / damaged).write_bytes((tmp_path / damaged).read_bytes()[:-100])
-    for mine, other in zip(games.learned(rlsvi(), MINI, 25, tmp_path), expected, strict=True):
-        np.testing.assert_array_equal(mine, other)
-
-
-KILLED = """
-import sys
-from rlsvi_paper.tetris import levels as games
-from rlsvi_paper.tetris.mini_tetris import mini_optimum
-from rlsvi_paper.tetris.tetris import policies, published_player
-from rlsvi.study.job import Job
-from rlsvi.study.sweep import sweep
-games.learned.__defaults__ = (0.0,)
-sweep([Job.of(games.learning_games, board="mini", agent="RLSVI", form="literal", units="raw", games=1500, seed=1)],
-      sys.argv[1], "serial")
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_run_of_many_games_goes_on(tmp_path):
-    settings = {"board": "mini", "agent": "RLSVI", "form": "literal", "units": "raw", "games": 1500, "seed": 1}
-    store, job = Store(tmp_path / "store"), Job.of(games.learning_games, **settings)
-    with started("-c", KILLED, store.folder) as process:
-        assert until(lambda: list(store.unfinished(job).glob("*.rlsvi")), 120, process), process.stderr.read()
-        process.kill()
-    assert store.read(job) is None
-    (kept,) = [int(path.stem) for path in store.unfinished(job).glob("*.rlsvi")][-1:]
-    assert 0 < kept < 1500
-    frame = sweep([job], store, "serial")
-    whole = games.learning_games(**settings)
-    assert frame["rows"].to_numpy().tobytes() == whole["rows"].tobytes()
-    assert frame["excess"].unique().to_list() == [whole["excess"]]
-
-
-# ---- the jobs of the figures on Tetris ----------------------------------------------------------------------
-
-
-def test_the_players_are_what_their_settings_say():
-    usual = {"board": "mini", "form": "literal", "units": "raw", "games": 30, "seed": 5}
-    agent = StationaryLSVI(
-        basis=Tetris(units="raw"), explore=EpsilonGreedy(Exponential(0.3, 0.9)), gamma=0.9, memory=50, seed=5
+def test_the_runs_are_what_their_settings_say():
+    rlsvi, (lsvi_of, _) = SIDES["before removal, γ = .999"]
+    assert run_of({**rlsvi, "seed": 3}) == Player(3, gamma=0.999, before=True)
+    assert run_of({**lsvi_of, "seed": 4}) == Player(4, 0.999, 0.0, epsilon=0.1, decay=0.95, before=True)
+    changes = {"known": 1.0, "scaled": 1.0, "unknown": 1.0, "memory": 1e4}
+    assert run_of({**player(**changes), "seed": 0}) == Player(
+        0, known=True, scaled=True, unknown=True, memory=10_000
     )
-    found = games.learning_games(**usual, agent="LSVI", epsilon=0.3, decay=0.9, gamma=0.9, memory=50)
-    np.testing.assert_array_equal(found["rows"], simulate_tetris(agent, MINI, 30).rows)
-    fixed = games.learning_games(**usual, agent="LSVI", epsilon=0.3, game_over="overflow")
-    agent = StationaryLSVI(basis=Tetris(units="raw"), explore=EpsilonGreedy(0.3), seed=5)
-    np.testing.assert_array_equal(
-        fixed["pieces"], simulate_tetris(agent, rules(4, pieces="SZ", game_over="overflow"), 30).pieces
-    )
-    known, unknown = (games.learning_games(**usual, agent=name) for name in ("RLSVI", "RLSVI, unknown noise"))
-    assert known["size"] != unknown["size"]
-    agent = StationaryRLSVI(basis=Tetris(units="raw"), seed=5)
-    assert known["size"] == simulate_tetris(agent, MINI, 30).size.max()
+    assert learning_games.play_together is levels.run_together
+
+
+@pytest.mark.parametrize(
+    ("way", "words", "at_first", "later"),
+    [
+        ({}, "ε = 0", 0.0, 0.0),
+        ({"epsilon": 0.1, "decay": 0.5}, "ε = 0.1 × 0.5ˡ", 0.1, 0.1 * 0.5**9),
+        ({"epsilon": 3.0, "delay": 3.0}, "ε = 3/(3 + l)", 1.0, 0.25),
+        ({"eta": 30.0, "delay": 10.0}, "η = 30/(10 + l)", 3.0, 30 / 19),
+        ({"eta": 0.001}, "η = 0.001", 0.001, 0.001),
+    ],
+)
+def test_schedules_fall_as_they_say(way, words, at_first, later):
+    who = lsvi(**way)
+    assert levels.schedule(who) == words
+    found = schedule(run_of({**who, "seed": 0}), 10)
+    assert (found[0], found[-1]) == (at_first, pytest.approx(later))
+
+
+def test_all_ways_to_dither_differ():
+    found = [tuple(lsvi(**way).items()) for way in levels.WAYS]
+    assert len(set(found)) == len(found) == 35
 
 
 def test_policies_are_those_of_policy_iteration():
@@ -136,8 +75,3 @@ def test_published_weights_play_far_better():
 def test_the_optimum_is_that_of_the_small_board():
     found = mini_optimum(seed=0)
     assert found == {"optimum": pytest.approx(3.12353515625, abs=1e-8), "boards": 74239}
-
-
-def test_tables_of_jobs_have_a_row_a_game():
-    found = games.learning_games(board="mini", agent="RLSVI", form="literal", units="raw", games=7, seed=0)
-    assert pl.DataFrame(found)["game"].to_list() == list(range(1, 8))

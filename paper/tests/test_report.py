@@ -6,17 +6,14 @@ import re
 from base64 import b64decode, b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
-from importlib.resources import files
 from io import BytesIO
 
 import pytest
 from PIL import Image
 
 from colours import contrast
-from pages import HOUSE
 from rlsvi.html import style_of
 from rlsvi_paper.report import write_html, write_markdown
-from rlsvi_paper.report.page import from_markdown
 from rlsvi_paper.report.records import duration, number, part_of_paper, setting, tidy
 
 NASTY = """a claim with <b>&"quotes"</b>, | _stars_ and `ticks`"""
@@ -245,7 +242,6 @@ def test_figures_come_first_then_headlines_then_the_grid_then_each_figure(folder
         "figure-regret",
         "figure-length",
         "figure-appendix",
-        "findings",
     ]
     headlines = text[text.index('<section id="headlines"') : text.index('<section id="grid"')]
     assert re.findall(r'href="#([\w-]+)"', headlines) == ["claim-length-1", "claim-length-2"]
@@ -478,45 +474,6 @@ def test_a_picture_is_shown_in_the_form_that_takes_less_room(folder):
     assert sorted(images) == ["data:image/png", "data:image/svg+xml", "data:image/svg+xml"]
 
 
-# ---- findings ---------------------------------------------------------------------------------------------
-
-
-def test_findings_are_on_the_page_each_folded(folder):
-    page = Page(html(folder))
-    source = files("rlsvi_paper.report").joinpath("findings.md").read_text("utf-8")
-    titles = re.findall(r"^## (.*)$", source, re.MULTILINE)
-    found = [a["id"] for a in page.all("details") if a.get("class") == "finding"]
-    assert found == [f"finding-{i}" for i in range(1, len(titles) + 1)]
-    for title in titles:
-        assert page.text.count(title) == 1
-
-
-def test_the_findings_of_the_documentation_are_those_of_the_report():
-    """docs/findings.md is a copy: change paper/src/rlsvi_paper/report/findings.md and copy it."""
-    source = files("rlsvi_paper.report").joinpath("findings.md").read_text("utf-8")
-    assert (HOUSE / "docs" / "findings.md").read_text("utf-8") == source
-
-
-@pytest.mark.parametrize(
-    ("source", "html"),
-    [
-        ("1 < 2 & `a*b*<c>` <b>", "1 &lt; 2 &amp; <code>a*b*&lt;c&gt;</code> &lt;b&gt;"),
-        ("[arXiv](https://arxiv.org/abs/1)", '<a href="https://arxiv.org/abs/1">arXiv</a>'),
-        ("in [`shop.md`](shop.md#measured), [x](y)", "in <code>shop.md</code>, x"),
-        ("[x](javascript:alert(1))", "[x](javascript:alert(1))"),
-        ('[x](https://a"onclick="b)', '<a href="https://a%22onclick=%22b">x</a>'),
-    ],
-)
-def test_findings_link_to_the_web_alone_and_hold_no_html(source, html):
-    assert from_markdown(source) == f"<p>{html}</p>\n"
-
-
-def test_wide_tables_of_findings_may_scroll():
-    text = from_markdown("| x | y |\n| --- | --- |\n| 1 | `2` |\n")
-    assert text.startswith('<div class="table"><table>')
-    assert "<td><code>2</code></td>" in text
-
-
 # ---- Markdown ---------------------------------------------------------------------------------------------
 
 
@@ -540,7 +497,7 @@ def test_markdown_has_totals_then_each_figure(folder, tmp_path):
     place = 0
     for part in (
         "- Claims about results: 1 reproduced, 1 inconclusive\n- Steps of proofs: 1 not reproduced\n",
-        "`rlsvi report out` writes",
+        f"`rlsvi report {folder.parent.name}/out` writes",
         "## The figure regret",
         "No claim was checked",
         "## The figure length",

@@ -6,18 +6,14 @@ import pytest
 
 from rlsvi_paper.claim import Outcome
 from rlsvi_paper.tetris import tetris_second as second
+from rlsvi_paper.tetris.levels import READINGS, SIDES
 from rlsvi_paper.tetris.tetris_second import (
     ARGUED,
     AS_PRINTED,
-    READINGS,
-    SIDES,
-    curve_run,
     during,
     limits,
     means_of_five,
     p_value,
-    run_of,
-    run_together,
     unlikely,
 )
 
@@ -105,21 +101,3 @@ def test_a_window_is_a_share_of_a_run():
     expected = {(0.25, 0.5): 80.0, (0.4, 0.5): 95.0, (0.45, 0.55): 105.0, (0.75, 1.0): 180.0}
     for window, rows in expected.items():
         np.testing.assert_allclose(during(frame, who, window), rows, atol=5.0)
-
-
-def test_runs_are_of_the_player_they_name_and_keep_their_curve():
-    (rlsvi, (lsvi, _)) = SIDES["before removal, γ = .999"]
-    assert run_of({**rlsvi, "seed": 3})._replace(seed=0) == second.Run(0, gamma=0.999, before=True)
-    assert run_of({**lsvi, "seed": 3}).epsilon == 0.1
-    found = curve_run(**lsvi, games=20, seed=3)
-    assert found["game"].tolist() == [10, 20]
-    assert found["rows"].shape == found["size"].shape == (2,)
-    assert curve_run.play_together is run_together
-
-
-def test_a_card_computes_all_runs_together():
-    from rlsvi.study.executors import batch_key
-
-    jobs = second.FIGURE.plan("paper")
-    assert len({batch_key(job) for job in jobs}) == 1
-    assert len(jobs) == 2000

@@ -52,8 +52,7 @@ class Verdict(NamedTuple):
     table
         Further numbers, the first row has the headings.
     readings
-        Where the paper can be read in several ways, their names and outcomes, the one that decides first;
-        or why there is none, such as "not run".
+        Where the paper can be read in several ways, their names and outcomes, the one that decides first.
     caveat
         What a reader must know beside it, though the sentence does not speak of it.
     variants
@@ -69,7 +68,7 @@ class Verdict(NamedTuple):
     variants: tuple[tuple[str, str], ...] = ()
 
 
-Value = TypeVar("Value", float, str)
+Value = TypeVar("Value", int, float, str)
 _OFFERED: dict[str, tuple[Any, ...]] = {}  # the other values of all choices of the verdict that is being computed
 _CHOSEN: dict[str, Any] = {}
 
@@ -304,12 +303,7 @@ def _worst(verdicts: list[Verdict]) -> Verdict:
     return min(verdicts, key=lambda verdict: order.index(verdict.outcome))
 
 
-def in_readings(
-    headings: Row,
-    found: Mapping[str, tuple[Verdict, Row]],
-    remarks: Iterable[Row] = (),
-    others: Mapping[str, str] | None = None,
-) -> Verdict:
+def in_readings(headings: Row, found: Mapping[str, tuple[Verdict, Row]], remarks: Iterable[Row] = ()) -> Verdict:
     """The verdict in the first reading of the paper's text, with a table of all readings.
 
     Parameters
@@ -318,11 +312,8 @@ def in_readings(
         Of the table, for the names of readings, their rows, and their outcomes.
     found
         By the name of a reading, its verdict and row.
-    others
-        By the name of a reading without a verdict, why it has none.
     """
     rows = [(name, *row, str(it.outcome)) for name, (it, row) in found.items()]
-    rows += [(name, *[""] * (len(headings) - 2), why) for name, why in (others or {}).items()]
     outcomes = tuple((name, outcome) for name, *_, outcome in rows)
     return next(iter(found.values()))[0]._replace(table=(headings, *rows, *remarks), readings=outcomes)
 

@@ -15,6 +15,12 @@ nearly_all, .8 : "consistently", and sentences about runs without an exception: 
     twenty runs of the most expensive figure can show if all of them do so. Also .7 and .9.
 most, .5 : "most", and what is said not to succeed: at least, or at most, half. Also .4 and .6.
 
+Two more are words of our own claims:
+
+as_good, 1.25 : what is "enough" or does "as well": at most 1.25 times as much is lost, or as long taken. Also 1.1
+    and 1.5.
+hardly_any, .1 : what is said not to happen happens in at most a tenth of the runs, or to a tenth. Also .05 and .2.
+
 Words that speak of no amount, such as "gracefully", have a criterion of their own, which says what it asks for.
 """
 
@@ -55,6 +61,16 @@ def nearly_all() -> float:
 def most() -> float:
     """The share that is most of all."""
     return choice("“most”, a share of", 0.5, 0.4, 0.6)
+
+
+def as_good() -> float:
+    """How many times as much what is as good may lose."""
+    return choice("“as good”, a factor of", 1.25, 1.1, 1.5)
+
+
+def hardly_any() -> float:
+    """The share of what hardly ever happens."""
+    return choice("“hardly any”, a share of", 0.1, 0.05, 0.2)
 
 
 def about(interval: Interval, value: float, measured: str) -> Verdict:

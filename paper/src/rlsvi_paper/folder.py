@@ -89,7 +89,11 @@ def _write_entry(folder: Path, entry: Entry) -> None:
 
 
 def settle_again(
-    figures: Sequence[Figure], folder: Path, judging: Callable[[str], None] = lambda name: None, workers: int = 1
+    figures: Sequence[Figure],
+    folder: Path,
+    judging: Callable[[str], None] = lambda name: None,
+    workers: int = 1,
+    anew: bool = False,
 ) -> list[str]:
     """Judge and draw those figures of a folder whose verdicts or pictures are missing or out of date; their names.
 
@@ -101,22 +105,24 @@ def settle_again(
     ----------
     workers
         Processes. Where there are few figures, or one is not of the paper, all is done in this one.
+    anew
+        Judge and draw all figures that have a table.
     """
-    todo = [figure for figure in figures if _is_out_of_date(figure, folder)]
+    todo = [figure for figure in figures if _is_out_of_date(figure, folder, anew)]
     if workers == 1 or len(todo) <= FEW_FIGURES or not all(figure.name in FIGURES for figure in todo):
-        return [it.name for it in todo if _is_settled(it.name, folder, judging, partial(_again, it, folder))]
+        return [it.name for it in todo if _is_settled(it.name, folder, judging, partial(_again, it, folder, anew))]
     todo.sort(key=lambda figure: -_table(figure.name, folder).stat().st_size)  # the slowest first
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        futures = {it.name: pool.submit(_again_called, it.name, folder) for it in todo}
+        futures = {it.name: pool.submit(_again_called, it.name, folder, anew) for it in todo}
         return [name for name, it in futures.items() if _is_settled(name, folder, judging, it.result)]
 
 
-def _is_out_of_date(figure: Figure, folder: Path) -> bool:
+def _is_out_of_date(figure: Figure, folder: Path, anew: bool) -> bool:
     entry = _entry(folder / f"{figure.name}.json")
     if entry is None or not _table(figure.name, folder).exists():
         return False
     drawn = all((folder / f"{figure.name}.{kind}").exists() for kind in PICTURES)
-    return not (drawn and _is_judged(figure, folder, entry))
+    return anew or not (drawn and _is_judged(figure, folder, entry))
 
 
 def _is_judged(figure: Figure, folder: Path, entry: Entry) -> bool:
@@ -135,11 +141,11 @@ def _is_settled(name: str, folder: Path, judging: Callable[[str], None], again: 
     return False
 
 
-def _again(figure: Figure, folder: Path) -> str:
+def _again(figure: Figure, folder: Path, anew: bool) -> str:
     """Judge, if that is needed, and draw a figure; what is wrong with its table, or nothing."""
     entry = json.loads((folder / f"{figure.name}.json").read_bytes())
     try:
-        if _is_judged(figure, folder, entry):
+        if _is_judged(figure, folder, entry) and not anew:
             draw(figure, read_table(_table(figure.name, folder)), folder)
         else:
             settle(figure, folder, entry)
@@ -148,8 +154,8 @@ def _again(figure: Figure, folder: Path) -> str:
     return ""
 
 
-def _again_called(name: str, folder: Path) -> str:
-    return _again(figure_called(name), folder)
+def _again_called(name: str, folder: Path, anew: bool) -> str:
+    return _again(figure_called(name), folder, anew)
 
 
 def _table(name: str, folder: Path) -> Path:

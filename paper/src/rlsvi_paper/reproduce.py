@@ -3,6 +3,7 @@
 import os
 import platform
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
@@ -83,13 +84,17 @@ def finish(
 ) -> list[Verdict]:
     """Write the table of a figure whose jobs are all in the store, then judge and draw the figure from it."""
     frame, seconds = store.gather(jobs)
+    times = defaultdict[str, float](float)
+    for job, took in zip(jobs, seconds, strict=True):
+        times[job.function] += took
     others = {name: version(name) for name in ("numpy", "numba", "polars", "scipy")}
     entry: dict[str, Any] = {
         "format": FORMAT,
         "name": figure.name,
         **about,
         "jobs": len(jobs),
-        "seconds": seconds,
+        "seconds": sum(seconds),
+        "times": dict(times),
         "settings": _settings(jobs),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"rlsvi": rlsvi.__version__, "python": sys.version.split()[0], **others},

@@ -1,4 +1,4 @@
-"""What figures have in common: the seeds of their runs, and how the table of results is read."""
+"""What figures have in common: seeds, how the table of results is read, and how runs are compared."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,17 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
+from rlsvi.study.statistics import (
+    Interval,
+    bootstrap,
+    mean,
+    median,
+    multiple,
+    paired_ratio,
+    ratio,
+    ratio_of_medians,
+)
+from rlsvi_paper.claim import choice
 
 
 def seeds_of(seed: int) -> tuple[int, int]:
@@ -47,6 +58,29 @@ def learning_curves(frame: pl.DataFrame, value: str = "regret", **settings: Any)
 def total(frame: pl.DataFrame, **settings: Any) -> Floats:
     """The regret of all episodes of runs with these settings, for every seed."""
     return learning_curves(frame, **settings)[1][:, -1]
+
+
+def average(values: Floats) -> Interval:
+    """The mean of runs; also tried: the median."""
+    return mean(values) if choice("statistic", "mean", "median") == "mean" else bootstrap(median, values)
+
+
+def times_as_much(values: Floats, others: Floats, usual: str = "mean", most: float = np.inf) -> Interval:
+    """The ratio of the means of two sets of runs, or that of their medians if that is usual; both are tried.
+
+    Parameters
+    ----------
+    most
+        What a run counts in a mean if it is infinite.
+    """
+    means = choice("statistic", usual, "median" if usual == "mean" else "mean") == "mean"
+    return ratio(np.minimum(values, most), np.minimum(others, most)) if means else ratio_of_medians(values, others)
+
+
+def paired_times(values: Floats, others: Floats) -> Interval:
+    """The ratio of two means over the same problems; also tried: the median over these of the ratio on each."""
+    medians = choice("statistic", "mean", "median") == "median"
+    return bootstrap(median, list(map(multiple, values, others))) if medians else paired_ratio(values, others)
 
 
 def chosen_by_the_others(found: Floats) -> Floats:

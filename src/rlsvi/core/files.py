@@ -79,20 +79,6 @@ def remove_left_over(folder: Path, target: str | None = None) -> None:
                 _remove_if_left(Path(entry.path), found["machine"] == machine())
 
 
-@contextlib.contextmanager
-def alone(path: Path) -> Iterator[bool]:
-    """Context manager that locks a file or folder, and tells whether no other process had locked it."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
-        yield True
-        return
-    try:
-        yield lock(descriptor) is not False
-    finally:
-        os.close(descriptor)
-
-
 def lock(descriptor: int) -> bool | None:
     """Lock an open file until it is closed. Return whether it succeeded, or None if locks are not supported."""
     if fcntl is None:
@@ -104,20 +90,6 @@ def lock(descriptor: int) -> bool | None:
     except OSError:
         return None
     return True
-
-
-def folder_in_use(folder: Path) -> int:
-    """Create a folder if necessary, and lock it jointly with other users; return the descriptor to close."""
-    while True:
-        folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            descriptor = os.open(folder, os.O_RDONLY)
-            with contextlib.suppress(OSError):
-                if fcntl is not None:
-                    fcntl.flock(descriptor, fcntl.LOCK_SH)
-            if _is_at(descriptor, folder):
-                return descriptor
-            os.close(descriptor)  # it was removed in between
 
 
 @cache

@@ -28,7 +28,6 @@ from rlsvi.core.checks import hint, shown, takes, whole
 from rlsvi.core.machine import cores, environment
 from rlsvi.ray_cluster import check_address, connect_ray, import_ray
 from rlsvi.study import job as sources
-from rlsvi.study.checkpoint import checkpoint_in
 from rlsvi.study.job import Columns, Done, Failed, Job, Outcomes
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def run_job(job: Job, expected: str) -> Done | Failed:
             return Failed("this worker has other sources of rlsvi, or of the job: have the same everywhere")
         function = _function_of(job)
         begin = time.process_time()
-        with one_thread_everywhere(), checkpoint_in(job.folder):
+        with one_thread_everywhere():
             given = () if job.given is None else (job.given,)
             columns = _columns(job, function(*given, **job.settings))
     except Exception as error:

@@ -35,8 +35,6 @@ class Job:
         Names and plain values (text, numbers, booleans, None).
     cost
         Approximate duration in any unit; progress bars use it to estimate what is left.
-    folder
-        Where `checkpoint()` lets the function store its progress; set by the sweep.
     given
         An object that the function takes before its settings, if not None. It travels as it is, and its pickle is
         part of the name.
@@ -51,7 +49,6 @@ class Job:
     function: str
     settings: Mapping[str, Scalar]
     cost: float = 1.0
-    folder: str | None = None
     given: Any = None
 
     def __post_init__(self) -> None:
@@ -341,10 +338,7 @@ def _file_of(module: str) -> Path | None:
 
 
 class Done(NamedTuple):
-    """The results of a job, and the CPU seconds it took, independent of other load on the machine.
-
-    If the job resumed from a checkpoint, the seconds are those of its last part.
-    """
+    """The results of a job, and the CPU seconds it took, independent of other load on the machine."""
 
     columns: Columns
     seconds: float

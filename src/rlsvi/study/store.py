@@ -6,14 +6,11 @@ be read with polars alone, and all of them together if their settings have the s
 `pl.read_parquet("store/*.parquet")`.
 """
 
-import contextlib
 import hashlib
 import io
 import json
-import math
 import os
 import platform
-import time
 import uuid
 import warnings
 from collections.abc import Iterable, Sequence
@@ -23,15 +20,13 @@ import polars as pl
 
 from rlsvi.core.archive import path_of
 from rlsvi.core.checks import shown
-from rlsvi.core.files import remove_left_over, write_file
-from rlsvi.study import checkpoint
+from rlsvi.core.files import write_file
 from rlsvi.study.job import Done, Job
 
 FORMAT = 1
 LABEL = "store.json"
 SEAL = b"sha256:"
 UNSEALED = b"0" * 64
-ABANDONED = 30 * 24 * 3600.0  # seconds
 
 
 class DamagedFile(UserWarning):
@@ -79,36 +74,14 @@ class Store:
         """Return the path of the results of `job`."""
         return self.folder / f"{_name(job)}.parquet"
 
-    def unfinished(self, job: Job) -> Path:
-        """Return the folder for the progress of `job` until it is finished. See `rlsvi.study.checkpoint`."""
-        return self.folder.absolute() / "unfinished" / _name(job)
-
     def write(self, job: Job, done: Done) -> None:
-        """Store the results of `job` and sync them to disk, then remove its checkpoint."""
+        """Store the results of `job` and sync them to disk."""
         settings = {name: pl.lit(value, _type(value)) for name, value in job.settings.items()}
         frame = pl.DataFrame(done.columns).select(**settings, **{name: pl.col(name) for name in done.columns})
         try:
             write_file(self.path(job), _sealed(frame, job, done.seconds))
         except OSError as error:
             raise _unwritable(self.folder, error) from error
-        self.forget(job)
-
-    def forget(self, job: Job) -> None:
-        """Remove the checkpoint of `job`."""
-        checkpoint.remove(self.unfinished(job))
-
-    def tidy(self) -> None:
-        """Remove what killed processes have left and no process will resume.
-
-        These are temporary files, checkpoints of finished jobs, and checkpoints that were not touched for a month.
-        Nothing that a running process uses is removed.
-        """
-        remove_left_over(self.folder)
-        for folder in (self.folder / "unfinished").glob("*"):
-            last = _last_touched(folder)
-            finished = self.folder / f"{folder.name}.parquet"
-            if _last_touched(finished) >= last or time.time() - last > ABANDONED:
-                checkpoint.remove(folder)
 
     def read(self, job: Job) -> tuple[pl.DataFrame, float] | None:
         """Return the table of `job` and the seconds it took, or None if there is none.
@@ -166,8 +139,8 @@ class Store:
         """
         return self.gather(jobs)[0]
 
-    def gather(self, jobs: Sequence[Job]) -> tuple[pl.DataFrame, float]:
-        """Return all results of `jobs` in one table, in order, and the total seconds they took."""
+    def gather(self, jobs: Sequence[Job]) -> tuple[pl.DataFrame, list[float]]:
+        """Return all results of `jobs` in one table, in order, and the seconds that each of them took."""
         tables = [self.read(job) for job in jobs]
         if lost := [job for job, table in zip(jobs, tables, strict=True) if table is None]:
             many = f"{len(lost)} of {len(jobs)} jobs"
@@ -175,22 +148,13 @@ class Store:
         found = [table for table in tables if table is not None]
         table = pl.concat([frame for frame, _ in found], how="diagonal_relaxed")
         settings = list(dict.fromkeys(name for job in jobs for name in job.settings))
-        return table.select(*settings, pl.exclude(settings)), sum(took for _, took in found)
+        return table.select(*settings, pl.exclude(settings)), [took for _, took in found]
 
 
 def _name(job: Job) -> str:
     if not isinstance(job, Job):
         raise TypeError(f"job must be a Job, as Job.of makes them, got {shown(job)}: jobs are a list of these")
     return job.name
-
-
-def _last_touched(path: Path) -> float:
-    """Return when a file, or a folder or one of its files, was last written; -inf if it does not exist."""
-    times = [-math.inf]
-    for each in (path, *path.glob("*")):
-        with contextlib.suppress(OSError):
-            times.append(each.stat().st_mtime)
-    return max(times)
 
 
 def _type(value: object) -> type[pl.DataType] | None:

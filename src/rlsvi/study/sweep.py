@@ -3,12 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from rlsvi.core.checks import flag, function_of, shown
+from rlsvi.core.files import remove_left_over
 from rlsvi.core.machine import uninterrupted
 from rlsvi.study.executors import Executor, checked_executor
 from rlsvi.study.job import Failed, Job
@@ -29,8 +29,7 @@ def sweep(
 ) -> pl.DataFrame:
     """Compute those of `jobs` whose results are not in `store`, and return the table of all.
 
-    If a sweep was interrupted, the same call resumes it. A job whose function writes checkpoints
-    (`rlsvi.study.executors`) resumes too; other unfinished jobs start over.
+    If a sweep was interrupted, the same call resumes it; jobs that were not finished start over.
 
     Parameters
     ----------
@@ -81,11 +80,8 @@ def compute(
 ) -> None:
     """Make sure that `store` contains the results of all jobs, given by name. See `sweep`."""
     run = checked_executor(executor)
-    store.tidy()
+    remove_left_over(store.folder)
     todo = list(wanted.values()) if redo else store.missing(wanted.values())
-    for job in todo if redo else []:
-        store.forget(job)
-    todo = [replace(job, folder=str(store.unfinished(job))) for job in todo]
     open_names = {job.name for job in todo}
     for name, job in wanted.items():
         if name not in open_names:

@@ -10,7 +10,7 @@ from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import bootstrap_summaries, power_laws
 from rlsvi_paper.chain.learning import LENGTH, TIME, in_time, learning_jobs, medians, power_over_exponential
-from rlsvi_paper.claim import Parts, Verdicts, all_of, at_least, claim
+from rlsvi_paper.claim import Parts, Verdicts, all_of, at_least, choice, claim
 from rlsvi_paper.drawing import Picture, labelled, panels, runs
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import cells, having
@@ -55,7 +55,9 @@ def fits_well(frame: pl.DataFrame) -> Parts:
     for K in sorted(frame["features"].unique()):
         found = cells(having(frame, features=K), "length")
         share = bootstrap_summaries(explained(np.array(list(found), dtype=float)), list(found.values()))
-        fits = at_least(share, 0.8, f"for K = {K} it explains a share of {share}")
+        fits = at_least(
+            share, choice("a share explained of", 0.8, 0.7, 0.9), f"for K = {K} it explains a share of {share}"
+        )
         yield all_of(fits, in_time(found)), (f"{K}", f"{share}")
 
 

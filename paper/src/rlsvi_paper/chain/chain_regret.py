@@ -8,8 +8,9 @@ import polars as pl
 
 from rlsvi.core.compile import Floats
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import bootstrap, median, ratio_of_medians
+from rlsvi.study.statistics import bootstrap, median
 from rlsvi_paper.chain.learning import (
+    MOST_EPISODES,
     expected_first_reward,
     learning_jobs,
     regret_curve,
@@ -33,7 +34,7 @@ from rlsvi_paper.claim import (
 from rlsvi_paper.degrees import little, much, nearly_all
 from rlsvi_paper.drawing import Picture, curves, labelled, panels
 from rlsvi_paper.figure import Figure
-from rlsvi_paper.results import having, learning_curves
+from rlsvi_paper.results import having, learning_curves, times_as_much
 from rlsvi_paper.schedules import SCHEDULES
 
 N, K = 50, 10
@@ -151,7 +152,7 @@ def generalises(frame: pl.DataFrame) -> Verdict:
     """Ten rewards come at least twice as fast as for RLSVI with a table."""
     basis = first_runs(frame)["time"].to_numpy()
     table = frame.filter(pl.col("limit").is_not_null())["time"].to_numpy()
-    faster = ratio_of_medians(table, basis)
+    faster = times_as_much(table, basis, "median", MOST_EPISODES)
     ours, theirs = bootstrap(median, basis), bootstrap(median, table)
     words = f"ten rewards after {ours} episodes, with a table after {theirs}"
     return at_least(faster, much(), f"{words}: {faster} times as fast")
@@ -163,12 +164,15 @@ def generalises(frame: pl.DataFrame) -> Verdict:
 )
 def beats_dithering(frame: pl.DataFrame) -> Verdicts:
     """The exact expectation of dithering's first reward, 2ᴺ⁻¹/p*, is at least 10¹⁵ episodes, and at least a
-    million times the time to RLSVI's tenth.
+    million times the time to the tenth of RLSVI's median seed.
     """
-    expected = expected_first_reward(N)
-    faster = bootstrap(lambda times: expected / median(times), first_runs(frame)["time"].to_numpy())
+    expected, seed = expected_first_reward(N), choice("RLSVI's seed, the", "median", "worst")
+    time_of = median if seed == "median" else max
+    faster = bootstrap(lambda times: expected / time_of(times), first_runs(frame)["time"].to_numpy())
     yield exactly(expected >= 1e15, f"dithering takes {expected:.3g} episodes to its first reward")
-    yield at_least(faster, 1e6, f"{faster} times as long as RLSVI to its tenth")
+    yield at_least(
+        faster, choice("times as long,", 1e6, 1e3, 1e9), f"{faster} times as long as RLSVI to its tenth"
+    )
 
 
 @computed(

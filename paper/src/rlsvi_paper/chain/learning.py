@@ -162,9 +162,8 @@ def seconds(length: int, features: int | None, episodes: float) -> float:
 
 def typical(times: Floats) -> float:
     """The median of runs, or the mean, in which a run that never learns counts as if it had at the end."""
-    if choice("statistic", "median", "mean") == "median":
-        return median(times)
-    return float(np.minimum(times, MOST_EPISODES).mean())
+    means = choice("statistic", "median", "mean") == "mean"
+    return float(np.minimum(times, MOST_EPISODES).mean()) if means else median(times)
 
 
 def medians(found: Mapping[Any, Floats]) -> Floats:

@@ -118,6 +118,7 @@ def report(
         Path | None,
         typer.Option(help="Also write this page, its pictures beside it, and reproduce.md: the answer in short."),
     ] = None,
+    anew: Annotated[bool, typer.Option("--anew", help="Judge and draw all figures again.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress messages.")] = False,
 ) -> None:
     """Write one web page of figures and verdicts, FOLDER/report.html, that needs nothing else to be read.
@@ -126,6 +127,8 @@ def report(
     missing, or where the claims have changed since.
 
     Example: rlsvi report out/paper
+
+    Example: rlsvi report paper/results --anew
     """
     with report_errors(lambda: "the page was not written"):
         if not folder.is_dir():
@@ -138,7 +141,7 @@ def report(
 
         judging = (lambda name: None) if quiet else _judging
         figures = [figure_called(name) for name in FIGURES if (folder / f"{name}.json").exists()]
-        settle_again(figures, folder, judging, workers=cores())
+        settle_again(figures, folder, judging, workers=cores(), anew=anew)
         print(write_html(folder, order=list(FIGURES)))
         if markdown is not None:
             print(write_markdown(folder, markdown, markdown.parent / "images", order=list(FIGURES)))

@@ -18,11 +18,12 @@ from rlsvi.agents.default import agent_for
 from rlsvi.core.compile import Floats
 from rlsvi.envs.swing_up import SwingUpEnv
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import Interval, mean, ratio
-from rlsvi_paper.claim import Parts, Row, Verdict, at_least, at_most, claim, share_of, three_digits
+from rlsvi.study.statistics import Interval, mean
+from rlsvi_paper.claim import Parts, Row, Verdict, at_least, at_most, choice, claim, share_of, three_digits
+from rlsvi_paper.degrees import hardly_any, most
 from rlsvi_paper.drawing import DOTS, DOTTED, Picture, labelled, legend, means, panels
 from rlsvi_paper.figure import Figure
-from rlsvi_paper.results import cells, having, rows_where, seeds_of
+from rlsvi_paper.results import average, cells, having, rows_where, seeds_of, times_as_much
 
 # The agents set by hand have the default basis, the same ridge, lambda sigma^2, and hold an action for four steps:
 # only their noise and random actions differ. The ridge and the bounds were chosen for RLSVI, at height .5 on two
@@ -141,7 +142,7 @@ def mean_share(values: Floats) -> Interval:
 def default(frame: pl.DataFrame) -> Verdict:
     """At most a tenth of its runs at all heights have the pole up in any step."""
     some, count, rows = finders(shares(frame, DEFAULT))
-    return at_most(some, 0.1, f"{count} runs find it")._replace(table=(HEADINGS, *rows))
+    return at_most(some, hardly_any(), f"{count} runs find it")._replace(table=(HEADINGS, *rows))
 
 
 @claim(
@@ -154,7 +155,7 @@ def free(frame: pl.DataFrame) -> Verdict:
     """At least half of its runs at heights up to .5 have the pole up in some step."""
     found = shares(frame, DEFAULT, 0.0)
     some, count, _ = finders({height: share for height, share in found.items() if height <= UPPER_HEIGHT})
-    verdict = at_least(some, 0.5, f"{count} runs up to a height of {UPPER_HEIGHT} find it")
+    verdict = at_least(some, most(), f"{count} runs up to a height of {UPPER_HEIGHT} find it")
     return verdict._replace(table=(HEADINGS, *finders(found)[2]))
 
 
@@ -176,7 +177,7 @@ def noise(frame: pl.DataFrame) -> Parts:
                 both = (three_digits(mean_share(it)) for it in (ours[height], values))
                 yield None, (agent, f"{height:g}", *both, "")
         pooled = [np.mean([found[height] for height in theirs], axis=0) for found in (ours, theirs)]
-        where, share = "all" if len(theirs) > 1 else f"{min(theirs):g}", ratio(*pooled)
+        where, share = "all" if len(theirs) > 1 else f"{min(theirs):g}", times_as_much(*pooled)
         row = (agent, where, *(three_digits(mean_share(values)) for values in pooled), f"{share}")
         yield at_least(share, 1.0 + LEAST_DIFFERENCE, f"{share} times as many episodes as {agent}"), row
 
@@ -187,7 +188,7 @@ def sparsest(frame: pl.DataFrame) -> Verdict:
     found = shares(frame, NOISY)
     height = max(found)
     some, count, _ = finders({height: found[height]})
-    verdict = at_least(some, 0.5, f"{count} runs find it at a height of {height:g}")
+    verdict = at_least(some, most(), f"{count} runs find it at a height of {height:g}")
     return verdict._replace(table=(HEADINGS, *finders(found)[2]))
 
 
@@ -202,9 +203,10 @@ def worth(frame: pl.DataFrame) -> Parts:
     """With σ = 1, the mean return of the last third of the episodes is above 0, that of doing nothing, at every
     height.
     """
-    late, up = shares(frame, NOISY, value="late"), shares(frame, NOISY, value="up")
-    for height, values in late.items():
-        found = mean(values)
+    value = "late" if choice("return of", "the last third", "all episodes") == "the last third" else "score"
+    returns, up = (shares(frame, NOISY, value=name) for name in (value, "up"))
+    for height, values in returns.items():
+        found = average(values)
         told = three_digits(found)
         verdict = at_least(found, LEAST_DIFFERENCE, f"a return of {told} at a height of {height:g}")
         yield verdict, (f"{height:g}", told, three_digits(mean(up[height])))

@@ -11,12 +11,13 @@ from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
 from rlsvi.core.compile import Floats
 from rlsvi.study.experiment import Playing, experiment
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import median, ratio_of_medians
+from rlsvi.study.statistics import median
 from rlsvi_paper.chain.learning import LENGTH, TIME, below_the_bounds, draw_bounds, seconds, until_learned
 from rlsvi_paper.claim import Parts, Verdict, Verdicts, at_most, claim, share_of
+from rlsvi_paper.degrees import hardly_any, much
 from rlsvi_paper.drawing import Picture, labelled, panels, runs
 from rlsvi_paper.figure import Figure
-from rlsvi_paper.results import cells, having, rows_where, seeds_of
+from rlsvi_paper.results import cells, having, rows_where, seeds_of, times_as_much
 
 NORMAL, BOOTSTRAP, DATA_ALONE = "RLSVI", "bootstrap", "bootstrap of the data alone"
 K = 10
@@ -79,8 +80,8 @@ def instead(frame: pl.DataFrame) -> Parts:
     """With linear value functions, the median learning time is at most twice that of RLSVI at every length."""
     ours, theirs = times_of(frame, BOOTSTRAP), times_of(frame, NORMAL)
     for N in ours:
-        share = ratio_of_medians(ours[N], theirs[N])
-        verdict = at_most(share, 2.0, f"at N = {N} the bootstrap takes {share} times as long")
+        share = times_as_much(ours[N], theirs[N], "median", frame["limit"][0])
+        verdict = at_most(share, much(), f"at N = {N} the bootstrap takes {share} times as long")
         yield verdict, (f"{N}", f"{median(theirs[N]):.0f}", f"{median(ours[N]):.0f}", f"{share}")
 
 
@@ -96,7 +97,7 @@ def data_alone(frame: pl.DataFrame) -> Verdict:
     """
     times = np.concatenate([values for N, values in times_of(frame, DATA_ALONE).items() if N >= FAR_LENGTH])
     share, count = share_of(np.isfinite(times))
-    return at_most(share, 0.1, f"{count} runs learn within {frame['limit'][0]:,} episodes")
+    return at_most(share, hardly_any(), f"{count} runs learn within {frame['limit'][0]:,} episodes")
 
 
 def draw(frame: pl.DataFrame) -> Picture:

@@ -22,11 +22,11 @@ from rlsvi.mdp.solve import average_reward
 from rlsvi.simulate import simulate_continual
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, mean
-from rlsvi_paper.claim import Parts, Verdict, at_least, at_most, claim, exactly, mean_se
-from rlsvi_paper.degrees import about_factor, most
+from rlsvi_paper.claim import Parts, Verdict, at_least, at_most, choice, claim, exactly, mean_se
+from rlsvi_paper.degrees import about_factor, hardly_any, most
 from rlsvi_paper.drawing import Picture, curves, labelled, legend, panels
 from rlsvi_paper.figure import Figure
-from rlsvi_paper.results import having, rows_where, rows_with
+from rlsvi_paper.results import average, having, rows_where, rows_with
 
 GAMMA = 0.99
 FUNCTIONS = 6  # of place and action
@@ -185,8 +185,8 @@ def shares(frame: pl.DataFrame, agent: str, states: int, basis: str = "table") -
 
 def late(frame: pl.DataFrame, agent: str, states: int) -> tuple[Interval, str]:
     """Its mean over the second half of a life and over seeds, and the same in words."""
-    share = shares(frame, agent, states)[:, 5:].mean(axis=1)
-    return mean(share), mean_se(share, 3)
+    share = shares(frame, agent, states)[:, -choice("the last tenths of a life,", 5, 2, 8) :].mean(axis=1)
+    return average(share), mean_se(share, 3)
 
 
 @in_appendix(
@@ -198,10 +198,11 @@ def explores(frame: pl.DataFrame) -> Parts:
     """In the second half of its life RLSVI with a table has at least .95 of the best average reward, where
     LSVI with ε = .1 has at most .1.
     """
+    nearly = choice("the best, but for a share of", 0.05, 0.025, 0.1)
     for N in sorted(frame["states"].unique()):
         (ours, words), (theirs, others) = late(frame, "paper", N), late(frame, USUAL_EPSILON, N)
-        yield at_least(ours, 0.95, f"{N} states: RLSVI has {words}"), (f"{N}", "RLSVI", words)
-        yield at_most(theirs, 0.1, f"{N} states: LSVI has {others}"), (f"{N}", "LSVI, ε = .1", others)
+        yield at_least(ours, 1 - nearly, f"{N} states: RLSVI has {words}"), (f"{N}", "RLSVI", words)
+        yield at_most(theirs, hardly_any(), f"{N} states: LSVI has {others}"), (f"{N}", "LSVI, ε = .1", others)
 
 
 @claim(
@@ -215,7 +216,7 @@ def dithering_does_not(frame: pl.DataFrame) -> Parts:
     """With every ε, constant or falling, LSVI has at most .1 of the best average reward then, in every river."""
     for N, agent in product(sorted(frame["states"].unique()), DITHERING):
         (share, words), name = late(frame, agent, N), agent.replace("epsilon", "ε")
-        verdict = at_most(share, 0.1, f"with {N} states and {name} LSVI has {words} of the best reward")
+        verdict = at_most(share, hardly_any(), f"with {N} states and {name} LSVI has {words} of the best reward")
         yield verdict, (f"{N}", name, words)
 
 
@@ -265,7 +266,7 @@ def plans_need_it(frame: pl.DataFrame) -> Parts:
     """
     for (basis, name), N in product((SPANNING | OTHERS).items(), sorted(frame["states"].unique())):
         whole = {noise: np.asarray(shares(frame, noise, N, basis).mean(axis=1)) for noise in NOISES}
-        more = mean(whole["whitened"] - whole["independent"])
+        more = average(whole["whitened"] - whole["independent"])
         row = (name, f"{N}", *(mean_se(values, 3) for values in whole.values()), f"{more}")
         verdict = at_least(more, 0.0, f"{name}, {N} states: {more} more of the best reward")
         yield verdict if basis in SPANNING else None, row

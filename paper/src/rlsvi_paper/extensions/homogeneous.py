@@ -12,12 +12,11 @@ from rlsvi.agents.agent import Agent
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import paired_ratio
 from rlsvi_paper.agents import HomogeneousRLSVI
 from rlsvi_paper.claim import Parts, Verdict, at_most, claim, mean_se
 from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, panels
 from rlsvi_paper.figure import Figure
-from rlsvi_paper.results import having, rows_where, seeds_of
+from rlsvi_paper.results import having, paired_times, rows_where, seeds_of
 from rlsvi_paper.theory import prior_regret as prior
 from rlsvi_paper.theory import theorem
 from rlsvi_paper.theory.prior_regret import REWARDS, Size, marks
@@ -89,7 +88,7 @@ def gains(frame: pl.DataFrame) -> Parts:
     for agent in AGENTS:
         for size in prior.sizes_of(frame, agent):
             less, more = (prior.tuned(part, agent, size)[0] for part in (together, apart))
-            share = paired_ratio(less, more)
+            share = paired_times(less, more)
             verdict = at_most(share, 1.0, f"at {named(size)} {agent} has {share} times the regret")
             yield verdict, (agent, named(size), mean_se(more), mean_se(less), f"{share}")
 

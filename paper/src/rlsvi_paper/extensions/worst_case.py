@@ -15,12 +15,13 @@ from rlsvi.problems import Problem
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import Interval, paired_ratio
+from rlsvi.study.statistics import Interval
 from rlsvi_paper.agents import BoundedTargetRLSVI, WorstCaseRLSVI
-from rlsvi_paper.claim import Parts, Row, at_least, at_most, between, claim
+from rlsvi_paper.claim import Parts, Row, at_least, at_most, between, choice, claim
+from rlsvi_paper.degrees import much
 from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style
 from rlsvi_paper.figure import Figure
-from rlsvi_paper.results import chosen_by_the_others, seeds_of, total
+from rlsvi_paper.results import chosen_by_the_others, paired_times, seeds_of, total
 from rlsvi_paper.theory.bounds import theorem_agent
 from rlsvi_paper.theory.prior_regret import marks
 
@@ -49,7 +50,6 @@ PROBLEMS: dict[str, tuple[Callable[[int], Problem], tuple[float, float]]] = {
     RIVER: (lambda seed: problems.river_swim(6, 20), (0.0, 1.0)),
 }
 COMPARED = (RUSSO, CLIPPED, TUNED, BOUNDED, "UCBVI", "PSRL")
-AT_LEAST, AT_MOST = 0.8, 0.5  # shares of the regret of random play: of who hardly learns, and of who learns
 
 
 def jobs(episodes: int, seeds: int) -> list[Job]:
@@ -150,15 +150,15 @@ def hardly_learns(frame: pl.DataFrame) -> Parts:
     and that of RLSVI, whose σ is the best on random MDPs, at most a half.
     """
     for task in PROBLEMS:
-        chance = final(frame, task, RANDOM)
+        chance, least = final(frame, task, RANDOM), choice("“hardly learns”, a share of", 0.8, 0.7, 0.9)
         for i, agent in enumerate((RUSSO, CLIPPED, THEOREM)):
-            share = paired_ratio(final(frame, task, agent), chance)
+            share = paired_times(final(frame, task, agent), chance)
             words = f"{agent} has {share} times the regret of random play, {task}"
             row = ("" if i else task, agent, f"{share}")
-            yield at_least(share, AT_LEAST, words) if agent != THEOREM else None, row
-        ours = paired_ratio(carried(frame, task, TUNED), chance)
+            yield at_least(share, least, words) if agent != THEOREM else None, row
+        ours = paired_times(carried(frame, task, TUNED), chance)
         words = f"RLSVI has {ours} times the regret of random play, {task}"
-        yield at_most(ours, AT_MOST, words), ("", f"{TUNED}, tuned", f"{ours}")
+        yield at_most(ours, 1 / much(), words), ("", f"{TUNED}, tuned", f"{ours}")
 
 
 @claim(
@@ -175,7 +175,7 @@ def carries_over(frame: pl.DataFrame) -> Parts:
         for agent in COMPARED:
             theirs, scale = carried(frame, task, agent), best_scale(frame, DIRICHLET, agent)
             times, row = _compared(frame, task, agent, scale, theirs, carried(frame, task, TUNED))
-            verdict = at_least(times, 2.0, f"{agent} has {times} times RLSVI's regret, {task}")
+            verdict = at_least(times, much(), f"{agent} has {times} times RLSVI's regret, {task}")
             yield verdict if agent in (RUSSO, CLIPPED) else None, row
 
 
@@ -199,7 +199,7 @@ def _compared(
     frame: pl.DataFrame, task: str, agent: str, scale: float, theirs: Floats, others: Floats
 ) -> tuple[Interval, Row]:
     """An agent's regret as a multiple of another's, and a row of it, which says where the grid of scales ends."""
-    times, share = paired_ratio(theirs, others), paired_ratio(theirs, final(frame, task, RANDOM))
+    times, share = paired_times(theirs, others), paired_times(theirs, final(frame, task, RANDOM))
     edge = ", the grid's edge" if len(SCALES[agent]) > 1 and scale in (SCALES[agent][0], SCALES[agent][-1]) else ""
     return times, (task if agent == RUSSO else "", agent, f"{scale:g}{edge}", f"{share}", f"{times}")
 
@@ -214,10 +214,11 @@ def bounded_alike(frame: pl.DataFrame) -> Parts:
     """On every problem the regret of RLSVI with bounded targets is within a factor of 1.5 of that of RLSVI, each
     with the σ that is best on random MDPs.
     """
+    factor = choice("“little”, a factor of", 1.5, 1.25, 2.0)
     for task in PROBLEMS:
-        ratio = paired_ratio(carried(frame, task, BOUNDED), carried(frame, task, TUNED))
+        ratio = paired_times(carried(frame, task, BOUNDED), carried(frame, task, TUNED))
         words = f"bounded targets have {ratio} times RLSVI's regret, {task}"
-        yield between(ratio, 1 / 1.5, 1.5, words), (task, f"{ratio}")
+        yield between(ratio, 1 / factor, factor, words), (task, f"{ratio}")
 
 
 def draw(frame: pl.DataFrame) -> Picture:

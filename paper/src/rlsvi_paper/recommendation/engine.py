@@ -25,9 +25,9 @@ from rlsvi.mdp.recommendation import count_histories, histories
 from rlsvi.problems import Problem
 from rlsvi.simulate import simulate
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import Interval, paired_ratio
+from rlsvi.study.statistics import Interval
 from rlsvi_paper.claim import choice, claim
-from rlsvi_paper.results import learning_curves, rows_with, unexplained
+from rlsvi_paper.results import learning_curves, paired_times, rows_with, unexplained
 from rlsvi_paper.schedules import PRINTED, SCHEDULES
 
 PRODUCTS, SLOTS, SCALE = 10, 5, 2.0
@@ -219,10 +219,15 @@ def rates(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "reg
     return (ends[:-1] + ends[1:]) / 2, np.diff(np.pad(loss_so_far, ((0, 0), (1, 0))), axis=1) / steps
 
 
+def early(points: int) -> int:
+    """How many points of a curve are its first twelfth."""
+    return max(points // choice("the beginning, 1 part in", 12, 24, 6), 1)
+
+
 def at_first(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> Floats:
     """Loss an episode over the first twelfth (100 of 1200), on every instance."""
     at, loss_so_far = curves_of(frame, agent, coding, loss)
-    i = max(len(at) // 12, 1) - 1
+    i = early(len(at)) - 1
     return np.asarray(loss_so_far[:, i] / at[i])
 
 
@@ -237,4 +242,4 @@ def at_the_end(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str =
 
 def remaining(frame: pl.DataFrame, agent: str) -> Interval:
     """Regret an episode at the end as a share of that at first."""
-    return paired_ratio(at_the_end(frame, agent), at_first(frame, agent))
+    return paired_times(at_the_end(frame, agent), at_first(frame, agent))

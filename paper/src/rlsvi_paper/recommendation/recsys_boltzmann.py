@@ -6,7 +6,7 @@ import polars as pl
 from rlsvi.mdp.recommendation import count_histories
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, LINES
-from rlsvi.study.statistics import bootstrap, paired_ratio
+from rlsvi.study.statistics import bootstrap
 from rlsvi_paper.claim import (
     Part,
     Verdict,
@@ -25,7 +25,7 @@ from rlsvi_paper.drawing import Picture, averaged, from_zero, labelled, legend, 
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.recommendation import engine
 from rlsvi_paper.recommendation.engine import LIKES, TABLE, of_agents, of_instances
-from rlsvi_paper.results import having, total
+from rlsvi_paper.results import having, paired_times, total
 from rlsvi_paper.schedules import PRINTED, SCHEDULES, best_of
 
 
@@ -40,7 +40,7 @@ def more_efficient(frame: pl.DataFrame, coding: str, factor: float) -> Verdict:
     ours = total(frame, agent="RLSVI", coding=coding)
     best, tried = best_of(having(frame, coding=coding), "tried")
     rows: list[Part] = [(None, ("RLSVI", mean_se(ours), "", ""))]
-    more = {name: paired_ratio(total(frame, agent=name, coding=coding), ours) for name in (*SCHEDULES, "greedy")}
+    more = {name: paired_times(total(frame, agent=name, coding=coding), ours) for name in (*SCHEDULES, "greedy")}
     for name, times in more.items():
         regret, elsewhere = mean_se(total(frame, agent=name, coding=coding)), tried.get(name)
         verdict = at_least(times, factor, f"{name} has {regret}, {times} times the regret of RLSVI")
@@ -84,14 +84,14 @@ def learns_the_optimum(frame: pl.DataFrame) -> Verdict:
     """
     optimum, played = of_instances(frame).sort("seed")["best"].to_numpy(), having(frame, coding=LIKES)
     rival, tried = best_of(played, "tried_late")
-    lost = {name: paired_ratio(engine.at_the_end(played, name), optimum) for name in ("RLSVI", *tried)}
+    lost = {name: paired_times(engine.at_the_end(played, name), optimum) for name in ("RLSVI", *tried)}
     words = f"RLSVI loses {lost['RLSVI']} of the optimal reward in the end"
     rows: list[Part] = [(at_most(lost["RLSVI"], little(), words), ("RLSVI", f"{lost['RLSVI']}", ""))]
     told = f"{rival}, of {len(tried)} ways to dither the one that is best on other instances, loses {lost[rival]}"
     for name, late in tried.items():
         verdict = at_least(lost[name], little(), told) if name == rival else None
         rows.append((verdict, (name, f"{lost[name]}", mean_se(late, 3))))
-    more = paired_ratio(*(total(played, agent=name) for name in (rival, "RLSVI")))
+    more = paired_times(*(total(played, agent=name) for name in (rival, "RLSVI")))
     least = min(lost[name].value for name in PRINTED)
     found = worst_of(("agent (in episode l)", "share lost in the end", "regret then, on other instances"), rows)
     both = f"{words}, and {told} and has {more} times RLSVI's regret"
@@ -117,7 +117,7 @@ def both_are_crucial(frame: pl.DataFrame) -> Verdicts:
     yield f"RLSVI: {mean_se(ours, 2)} an episode"
     for name, without in ((TABLE, "generalisation"), ("greedy", "exploration")):
         theirs = engine.at_the_end(frame, name)
-        more = paired_ratio(theirs, ours)
+        more = paired_times(theirs, ours)
         yield at_least(more, much(), f"without {without}: {mean_se(theirs, 2)}, {more} times")
 
 

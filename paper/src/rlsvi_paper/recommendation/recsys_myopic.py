@@ -10,7 +10,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.simulate import simulate
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, LINES
-from rlsvi.study.statistics import Interval, bootstrap, paired_ratio
+from rlsvi.study.statistics import Interval, bootstrap
 from rlsvi_paper.claim import (
     Part,
     Parts,
@@ -31,7 +31,7 @@ from rlsvi_paper.drawing import Picture, averaged, from_zero, labelled, legend, 
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.recommendation import engine
 from rlsvi_paper.recommendation.engine import LIKES, of_agents, of_instances, of_play
-from rlsvi_paper.results import rows_with, total
+from rlsvi_paper.results import paired_times, rows_with, total
 
 AGENTS = ("RLSVI", "linear bandit", "linear bandit, pooled", "Thompson", "myopic")
 BANDITS = ("linear bandit", "linear bandit, pooled", "Thompson")
@@ -41,7 +41,6 @@ SAID = {
     "linear bandit, pooled": "the pooled linear bandit",
     "Thompson": "Thompson sampling",
 }
-SMOOTH = 5  # points of a curve whose mean rate is looked at
 of_bandits_alone = rows_with("bandit")
 
 
@@ -65,9 +64,9 @@ def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = 
     for name in others:
         own = coding if name != "myopic" else LIKES
         theirs, all_theirs = engine.at_the_end(frame, name, own), total(frame, agent=name, coding=own)
-        share, who, regret = paired_ratio(ours, theirs), SAID.get(name, name), mean_se(theirs, 3)
+        share, who, regret = paired_times(ours, theirs), SAID.get(name, name), mean_se(theirs, 3)
         words = f"{who}: {regret} an episode, RLSVI: {mean_se(ours, 3)}, {share} of it"
-        share = paired_ratio(so_far, all_theirs) if choice("regret", "in the end", "in all") == "in all" else share
+        share = paired_times(so_far, all_theirs) if choice("regret", "in the end", "in all") == "in all" else share
         lower = share_of(so_far < all_theirs)[1]
         if all_theirs.mean() < significant() * so_far.mean():
             remarks.append(f"{who} {all_theirs.mean():.1f} (RLSVI's is lower on {lower} instances)")
@@ -118,7 +117,7 @@ def bandit_is_better_at_first(frame: pl.DataFrame) -> Verdicts:
     yield f"RLSVI: {mean_se(ours, 2)} a customer"
     for name in BANDITS[:2]:
         theirs = engine.at_first(frame, name)
-        share = paired_ratio(theirs, ours)
+        share = paired_times(theirs, ours)
         yield at_most(share, 1.0, f"{name}: {mean_se(theirs, 2)}, {share} of that")
 
 
@@ -143,7 +142,7 @@ def myopic_is_simpler(frame: pl.DataFrame) -> Verdicts:
 def _halved(middle: Floats, rate: Floats, drawn: Floats) -> float:
     """The first customer at which the mean rate of some instances is half of what it was at first."""
     mean = rate[drawn.astype(np.int64)].mean(axis=0)
-    lead = mean[: max(len(mean) // 12, 1)].mean() / 2 - mean
+    lead = mean[: engine.early(len(mean))].mean() / much() - mean
     ahead = np.flatnonzero(lead > 0)
     return _reached(middle, lead, int(ahead[0]) if len(ahead) else len(lead))
 
@@ -163,7 +162,7 @@ def bandits_aim_to_be_myopic(frame: pl.DataFrame) -> Parts:
     losses = {name: [measure(played, name, loss="forgone") for measure in both] for name in BANDITS[:2]}
     losses[SAID["Thompson"]] = [alone[column].to_numpy() for column in ("last", "first")]
     for name, (late, early) in losses.items():
-        share, likes = paired_ratio(late, early), mean_se(late, 3)
+        share, likes = paired_times(late, early), mean_se(late, 3)
         verdict = at_most(share, 1 / much(), f"in the end {name} forgoes {likes} likes, {share} of those at first")
         yield verdict, (name, likes, f"{share}")
 
@@ -217,7 +216,7 @@ def crossing(frame: pl.DataFrame, other: str) -> Interval:
     """
     middle, ours = engine.rates(frame, "RLSVI")
     _, theirs = engine.rates(frame, other)
-    width = min(SMOOTH, len(middle))
+    width = min(choice("smoothed over points,", 5, 3, 10), len(middle))
     kernel = np.ones(width) / width
     at = np.convolve(middle, kernel, "valid")
 

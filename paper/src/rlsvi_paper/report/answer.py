@@ -4,8 +4,10 @@ All of it is made of the verdicts as they were told; only what the paper prints 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 
+from rlsvi.study.executors import batch_key
 from rlsvi_paper import TOPICS, figure_called
 from rlsvi_paper.report.markdown import plain, table, verdict
 from rlsvi_paper.report.printed import COLUMNS, PRINTED, ours
@@ -144,15 +146,14 @@ given here.
 
 ## How to run all of it again
 
-    rlsvi paper --scale {figures[0].scale} --out {figures[0].folder.name}
+    rlsvi paper --scale {figures[0].scale} --out {figures[0].place}
 
 computes every figure and judges every claim, and continues where it was interrupted. {plain(origin(figures))}
 {time_of(figures)}
 
-    rlsvi report {figures[0].folder.name}
+    rlsvi report {figures[0].place} --anew
 
-checks the verdicts in about five minutes: it computes nothing, and judges and draws every figure from its table
-again.
+checks the verdicts in a few minutes: it computes nothing, and judges and draws every figure from its table again.
 """
 
 
@@ -160,10 +161,13 @@ def time_of(figures: Sequence[FigureRecord]) -> str:
     """How long everything takes: figures share jobs, whose time counts once."""
     once: dict[str, tuple[float, bool]] = {}
     for figure in figures:
-        plan = figure_called(figure.name).plan(figure.scale)
-        cost = sum(job.cost for job in plan)
+        cost, plan = defaultdict[str, float](float), figure_called(figure.name).plan(figure.scale)
         for job in plan:
-            once.setdefault(job.name, (figure.seconds * job.cost / cost, "--executor gpu" in figure.command))
+            cost[job.function] += job.cost
+        for job in plan:
+            all_alike = figure.times.get(job.function, figure.seconds * cost[job.function] / sum(cost.values()))
+            on_card = "--executor gpu" in figure.command and batch_key(job) is not None
+            once.setdefault(job.name, (all_alike * job.cost / cost[job.function], on_card))
     cards = sum(seconds for seconds, card in once.values() if card)
     cores = sum(seconds for seconds, _ in once.values()) - cards
     return (

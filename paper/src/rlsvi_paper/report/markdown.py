@@ -60,7 +60,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -> str:
     """The page that lies in the folder `beside`: totals, then each figure with its image and its claims."""
-    folder, folder_name = quote(Path(os.path.relpath(images, beside)).as_posix()), figures[0].folder.name
+    folder, folder_name = quote(Path(os.path.relpath(images, beside)).as_posix()), figures[0].place
     counts = "\n".join(f"- {TOTALS[kind]}: {_counts(found)}" for kind, found in totals(figures).items())
     sections = "\n".join(_section(figure, folder) for figure in figures)
     return f"""<!-- Written by rlsvi_paper.report from the results of `rlsvi paper`; do not edit by hand. -->

@@ -5,7 +5,6 @@
   const filters = document.getElementById("filters");
   const fields = all("input, select", filters);
   const claims = all(".claim");
-  const findings = all(".finding");
   const folds = all(".fold"); // figures, which a phone shows folded
   const phone = matchMedia("(max-width: 44rem)").matches;
   const links = all('.gallery a, .headlines a, nav a[href^="#figure-"]');
@@ -24,7 +23,6 @@
       section.hidden = filtering && !section.querySelector(".claim:not([hidden])");
     }
     for (const fold of folds) fold.open = !phone || filtering;
-    for (const finding of findings) finding.hidden = !has(finding, words);
     for (const link of links)
       link.closest("li").hidden = document.getElementById(link.hash.slice(1)).matches("[hidden], [hidden] *");
     const shown = claims.filter((claim) => !claim.hidden).length;
@@ -48,7 +46,7 @@
     if (target.matches("[hidden], [hidden] *")) choose(new URLSearchParams());
     const fold = target.closest(".figure")?.querySelector(".fold");
     if (fold) fold.open = true;
-    if (target.matches(".claim, .finding")) target.open = true;
+    if (target.matches(".claim")) target.open = true;
     target.scrollIntoView();
   }
 

@@ -1,10 +1,9 @@
 """The web page: all figures in small, the headline claims, a grid of verdicts, then each figure with its claims.
 
-Its frame is page.html; what is prose is Markdown, as on the other pages. It loads nothing. A small script filters
-the claims; without it everything can be read all the same.
+Its frame is page.html. It loads nothing. A small script filters the claims; without it everything can be read all
+the same.
 """
 
-import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +39,6 @@ from rlsvi_paper.report.records import (
 )
 
 HERE = files("rlsvi_paper.report")
-MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 DATA = {"parquet": "all results", "json": "settings and claims", "svg": "figure", "png": "figure"}
 KIND = {"experiment": "a claim about an experiment", "proof": "a step of a proof", "ours": "our own claim"}
 # A shape for each outcome, so that it is not told by colour alone: a tick, a wave, a cross.
@@ -55,7 +53,7 @@ THUMBNAIL = (440, 280)  # pixels, twice the size at which it is shown
 def html_page(figures: Sequence[FigureRecord]) -> str:
     """The whole page."""
     titles = {"figures": "All figures", "headlines": "Headline claims", "grid": "Figures and verdicts"}
-    titles |= {f"figure-{it.name}": text(it.title) for it in figures} | {"findings": "Findings"}
+    titles |= {f"figure-{it.name}": text(it.title) for it in figures}
     wheres = {part_of_paper(claim.where) or part_of_paper(it.where) for it in figures for claim in it.claims}
     parts = sorted(wheres - {""}, key=lambda part: (part.startswith("Appendix"), part))
     leading = [
@@ -70,7 +68,7 @@ def html_page(figures: Sequence[FigureRecord]) -> str:
             f"<ul>{items(f'{badge(it)} {count}' for it, count in counts.items())}</ul></div>"
             for kind, counts in totals(figures).items()
         ),
-        about=from_markdown(f"{how_to_read()}\n\n{plain(origin(figures))}"),
+        about=MarkdownIt("commonmark", {"html": False}).render(f"{how_to_read()}\n\n{plain(origin(figures))}"),
         verdicts=options({outcome: outcome.capitalize() for outcome in OUTCOMES}),
         parts=options({part: part for part in parts}),
         kinds=options(TOTALS),
@@ -81,7 +79,6 @@ def html_page(figures: Sequence[FigureRecord]) -> str:
         headlines=items(leading) or "<li>These figures have none.</li>",
         grid=wide([["Figure", "In the paper", *map(badge, OUTCOMES)], *map(verdicts, figures)]),
         sections="\n".join(map(figure_section, figures)),
-        findings=findings(),
     )
     script = HERE.joinpath("page.js").read_text("utf-8")
     return document(f"{PAPER}: what was reproduced", body, style_of("rlsvi_paper.report"), script)
@@ -162,28 +159,6 @@ def _making(figure: FigureRecord) -> str:
 <pre><code>import polars as pl; results = pl.read_parquet("{figure.name}.parquet")</code></pre>
 </div>
 </details>"""
-
-
-# ---- Markdown as HTML --------------------------------------------------------------------------------------
-
-
-def findings() -> str:
-    """What the reproduction found that the paper does not say: findings.md, each finding folded."""
-    _, *parts = re.split(r"^## ", HERE.joinpath("findings.md").read_text("utf-8"), flags=re.MULTILINE)
-    return "".join(
-        f"""<details class="finding" id="finding-{i}">
-<summary><span class="words">{MARKDOWN.renderInline(title)}</span></summary>
-<div class="behind">{from_markdown(text)}</div>
-</details>
-"""
-        for i, (title, text) in enumerate((part.split("\n", 1) for part in parts), 1)
-    )
-
-
-def from_markdown(source: str) -> str:
-    """HTML without links to other pages of the documentation, which do not come with the report."""
-    html = re.sub(r'<a href="(?!https://).*?">(.*?)</a>', r"\1", MARKDOWN.render(source), flags=re.DOTALL)
-    return html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
 
 
 # ---- Small pieces ------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Printed:
     settings: Mapping[str, str]
     jobs: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
-    only: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)
 
 
 def ours(name: str, scale: str) -> dict[str, str]:
@@ -52,7 +52,7 @@ def ours(name: str, scale: str) -> dict[str, str]:
     Runs are counted for every setting; the least and the most are told.
     """
     printed, plan = PRINTED[name], figure_called(name).plan(scale)
-    only = {"agent": "RLSVI", **printed.only}
+    only = printed.only or {"agent": "RLSVI"}
     jobs = [job for job in plan if only.items() <= job.settings.items()] or plan
     settings = [_defaults(job) | dict(job.settings) for job in jobs]
     found = {symbol: _constant(it) if ":" in it else it for symbol, it in printed.fixed.items()}
@@ -91,6 +91,7 @@ _ENGINE_HERE = {
 _TETRIS = {"N": "100,000", "K": "22", "λ": "1", "σ": "1", "γ": ".99"}
 _TETRIS_HERE = {"K": "22", "λ": "1", "σ": "1"}
 _TETRIS_JOBS = {"N": "memory", "episodes": "games"}
+_PLAYED = {"sigma": 1.0, "unknown": 0.0}
 PRINTED = {
     "chain-regret": Printed(
         2,
@@ -128,6 +129,7 @@ PRINTED = {
         {**_TETRIS, "seeds": "5"},
         jobs=_TETRIS_JOBS,
         fixed=_TETRIS_HERE,
+        only={**_PLAYED, "board": "20x10"},
     ),
     "recsys-boltzmann": Printed(
         8,
@@ -169,6 +171,6 @@ PRINTED = {
         {},
         jobs=_TETRIS_JOBS,
         fixed=_TETRIS_HERE,
-        only={"board": "mini"},
+        only={**_PLAYED, "board": "mini"},
     ),
 }

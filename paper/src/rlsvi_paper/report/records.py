@@ -71,12 +71,18 @@ class FigureRecord:
     seeds: Any
     jobs: int
     seconds: float
+    times: Mapping[str, float]  # by the functions of its jobs
     settings: Mapping[str, Any]
     made: datetime
     command: str
     versions: Mapping[str, Any]
     machine: Mapping[str, Any]
     claims: tuple[ClaimRecord, ...]
+
+    @property
+    def place(self) -> str:
+        """Its folder, and the folder that is in."""
+        return "/".join(self.folder.parts[-2:])
 
     def file(self, kind: str) -> Path:
         """Its file of a kind: svg, png, parquet, json."""
@@ -108,7 +114,7 @@ def alone(figure: FigureRecord, whole: bool = True) -> str:
     if figure.name not in FIGURES:
         return tidy(figure.command)
     card = " --executor gpu" if "--executor gpu" in figure.command else ""  # its time is that of a card
-    where = f" --scale {tidy(figure.scale)} --out {figure.folder.name}" if whole else ""
+    where = f" --scale {tidy(figure.scale)} --out {figure.place}" if whole else ""
     return f"rlsvi paper {figure.name}{where}{card}"
 
 
@@ -132,7 +138,8 @@ def read_figure(path: Path) -> FigureRecord:
             raise ValueError(f"it has format {data['format']!r}, and this program reads format {FORMAT}")
         if data.get("name") != path.stem or not re.fullmatch(r"[\w-]+", path.stem, re.ASCII):
             raise ValueError(f"it is of a figure named {data.get('name')!r}")
-        parts = {field.name: _part(data, field.name) for field in fields(FigureRecord) if field.name != "folder"}
+        known = {"times": {}, **data}  # earlier versions wrote none
+        parts = {field.name: _part(known, field.name) for field in fields(FigureRecord) if field.name != "folder"}
         parts["made"] = datetime.fromisoformat(parts["made"])
         parts["claims"] = tuple(_claim(claim) for claim in parts["claims"])
         return FigureRecord(path.parent, **parts)
@@ -164,7 +171,7 @@ def _claim(data: Any) -> ClaimRecord:
 
 NUMBERS = ("jobs", "seconds", "value", "low", "high")
 TYPES = {
-    **dict.fromkeys(("settings", "versions", "machine"), dict),
+    **dict.fromkeys(("settings", "versions", "machine", "times"), dict),
     "claims": list,
     "table": list,
     "readings": list,

@@ -34,6 +34,8 @@ from rlsvi_paper.tetris.lanes import (
     end_plan,
     look,
     norm,
+    set_mean,
+    set_misfits,
     set_parts,
     set_targets,
     unpack,
@@ -48,7 +50,7 @@ def play(
     runs: RunArrays,
     board: RunBoard,
     settings: Floats,
-    epsilon: Floats,
+    parameters: Floats,
     first: int,
     games: int,
     rows: Longs,
@@ -60,7 +62,18 @@ def play(
     r, lane, lanes = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
     s = settings[r]
     setting = RunSetting(
-        int(s[0]), s[1], s[2], s[3] > 0.0, s[4] > 0.0, s[5], s[6] > 0.0, s[7] > 0.0, int(s[8]), s[9] > 0.0
+        int(s[0]),
+        s[1],
+        s[2],
+        s[3] > 0.0,
+        s[4] > 0.0,
+        s[5],
+        s[6] > 0.0,
+        s[7] > 0.0,
+        int(s[8]),
+        s[9] > 0.0,
+        s[10] > 0.0,
+        s[11] > 0.0,
     )
     state = cuda.shared.array(NUMBERS, np.int64)
     board_rows = cuda.shared.array(ROOM, np.int64)
@@ -91,6 +104,7 @@ def play(
         gram,
         new,
         old,
+        runs.variate[r],
         runs.U[r],
         runs.inv[r],
         runs.low[r],
@@ -130,6 +144,11 @@ def play(
                 add_parts(run, t, lane, lanes)
                 cuda.syncthreads()
             if lane == 0:
+                set_mean(run)
+            cuda.syncthreads()
+            set_misfits(run, setting, lane, lanes)
+            cuda.syncthreads()
+            if lane == 0:
                 state[FLAG] = GOING if end_plan(run, setting) else BROKEN
             cuda.syncthreads()
             if state[FLAG] == BROKEN:
@@ -145,7 +164,7 @@ def play(
                 look(run, board, setting, lane, lanes)
                 cuda.syncthreads()
                 if lane == 0:
-                    chance = epsilon[r, g] if learning == 1 else 0.0
+                    chance = parameters[r, g] if learning == 1 else 0.0
                     stream = ACTION if learning == 1 else PREDICT
                     act(run, board, setting, chance, run.streams[stream], learning == 1)
                 cuda.syncthreads()

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.agents.contract import POSTERIOR
-from rlsvi.agents.explore import GREEDY, choose
+from rlsvi.agents.explore import BOLTZMANN, GREEDY, choose
 from rlsvi.agents.stationary import precision_factor
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
-from rlsvi.core.random import bits, normal, reseed, uniform
-from rlsvi.core.regression import solve, solve_upper
+from rlsvi.core.random import bits, gamma, normal, reseed, uniform
+from rlsvi.core.regression import InverseGamma, solve, solve_upper
 from rlsvi_paper.tetris.features import height_after
 from rlsvi_paper.tetris.game import CELLS, Game, Rules, draw_piece, full_rows, landing, remove_full_rows, start
 
@@ -29,6 +29,7 @@ MOST_PIECES = 1_000_000  # pieces, at which a game is cut off
 MOVES = 14  # of a piece, at most, before it drops
 OLDEST, SIZE, HEAD, SLOT, COUNT, OWNED, OLD, NEW, AT, MOVED, REMOVED, PLACED, FLAG, NUMBERS = range(14)
 GOING, OVER, BROKEN, FULL = range(4)
+SHAPE, SCALE = InverseGamma().shape, InverseGamma().scale  # of the prior over an unknown variance
 
 
 class RunArrays(NamedTuple):
@@ -48,11 +49,12 @@ class RunArrays(NamedTuple):
     gram: Longs  # (d, d)
     new: Longs  # (d,) the newest features
     old: Longs  # (d,) those that were dropped for them, or zeros
+    variate: Floats  # (1,) what an unknown variance is drawn with
     U: Floats  # (d, d)
     inv: Floats  # (d,)
     low: Floats  # (d, d)
     z: Floats  # (d,)
-    b: Floats  # (N,)
+    b: Floats  # (N,) targets; then, if the noise is unknown, squares of what the mean misses of them
     theta: Floats  # (d,)
     mean: Floats  # (d,)
     error: Floats  # (d,) rounding error of A'b
@@ -74,6 +76,8 @@ class RunSetting(NamedTuple):
     few: bool
     evaluate_from: int
     before: bool
+    boltzmann: bool
+    unknown: bool
 
 
 class RunBoard(NamedTuple):
@@ -112,9 +116,11 @@ def value(w: Floats, words: tuple[Any, Any, Any]) -> float:
 @compiled
 def begin_plan(run: RunArrays, setting: RunSetting) -> bool:
     """Factor the precision, draw the noise and set the weights to those of theta^-."""
-    ridge = setting.sigma * setting.sigma if setting.sigma > 0.0 else 1.0
+    ridge = setting.sigma * setting.sigma if setting.sigma > 0.0 and not setting.unknown else 1.0
     if not precision_factor(run.gram, run.low[:0], run.units, ridge, run.U, run.inv, run.low):
         return False
+    if setting.unknown:
+        run.variate[0] = gamma(run.streams[POSTERIOR], SHAPE + 0.5 * run.state[SIZE])
     if setting.sigma > 0.0:
         for k in range(run.z.size):
             run.z[k] = normal(run.streams[POSTERIOR])
@@ -187,16 +193,39 @@ def add_to(total: float, error: float, term: float) -> tuple[float, float]:
 
 
 @compiled
-def end_plan(run: RunArrays, setting: RunSetting) -> bool:
-    """mean <- P^-1 A'b, and theta <- a sample, or the mean. Return whether all are finite."""
-    fine = True
+def set_mean(run: RunArrays) -> None:
+    """mean <- P^-1 A'b."""
     for k in range(run.mean.size):
         run.mean[k] = run.units[k] * run.mean[k]
     solve(run.U, run.inv, run.mean)
+
+
+@compiled
+def set_misfits(run: RunArrays, setting: RunSetting, lane: int, lanes: int) -> None:
+    """If the noise is unknown, b <- the squares of what the mean misses of the targets that are this thread's."""
+    for t in range(lane, run.state[SIZE] if setting.unknown else 0, lanes):
+        i, missing = row(run, t), -run.b[t]
+        for k in range(run.units.size):
+            number = (run.x[i, k // BYTES] >> np.uint64(BYTES * (k % BYTES))) & LAST
+            missing += float(number) * (run.units[k] * run.mean[k])
+        run.b[t] = missing * missing
+
+
+@compiled
+def end_plan(run: RunArrays, setting: RunSetting) -> bool:
+    """theta <- a sample, or the mean. Return whether it is finite."""
+    fine, sigma = True, setting.sigma
+    if setting.unknown:
+        total = 0.0
+        for t in range(run.state[SIZE]):
+            total += run.b[t]
+        for k in range(run.mean.size):
+            total += run.mean[k] * run.mean[k]
+        sigma = math.sqrt((SCALE + 0.5 * total) / run.variate[0])
     for k in range(run.mean.size):
         run.theta[k] = run.mean[k]
-        if setting.sigma > 0.0:
-            run.theta[k] += setting.sigma * run.z[k]
+        if sigma > 0.0:
+            run.theta[k] += sigma * run.z[k]
         fine = fine and abs(run.theta[k]) < np.inf
     return fine
 
@@ -309,7 +338,7 @@ def pack(words: tuple[Any, Any, Any], k: int, number: int) -> tuple[Any, Any, An
 
 
 @compiled
-def best_action(run: RunArrays, board: RunBoard, epsilon: float, stream: Words) -> int:
+def best_action(run: RunArrays, board: RunBoard, boltzmann: bool, parameter: float, stream: Words) -> int:
     """Choose among the valued actions, with one random number; -1 if they cannot be compared."""
     count, best, at, ties = run.state[COUNT], -np.inf, 0, 0
     for a in range(count):
@@ -320,20 +349,21 @@ def best_action(run: RunArrays, board: RunBoard, epsilon: float, stream: Words) 
             best, at, ties = q, a, 1
         elif q == best:
             ties += 1
-    if ties > 1 or epsilon > 0.0 or not abs(best) < np.inf:
-        return choose(GREEDY, epsilon, run.Q[:count], board.legal[:count], run.chances[:count], stream)
+    if ties > 1 or parameter > 0.0 or not abs(best) < np.inf:
+        rule = BOLTZMANN if boltzmann and parameter > 0.0 else GREEDY
+        return choose(rule, parameter, run.Q[:count], board.legal[:count], run.chances[:count], stream)
     uniform(stream)
     return at
 
 
 @compiled
 def act(
-    run: RunArrays, board: RunBoard, setting: RunSetting, epsilon: float, stream: Words, learning: bool
+    run: RunArrays, board: RunBoard, setting: RunSetting, parameter: float, stream: Words, learning: bool
 ) -> None:
     """Choose an action, store its transition if `learning`, and change the game."""
     state = run.state
     state[OLD] = state[NEW] = -1
-    a = best_action(run, board, epsilon, stream)
+    a = best_action(run, board, setting.boltzmann, parameter, stream)
     if a < 0:
         state[FLAG] = BROKEN
         return

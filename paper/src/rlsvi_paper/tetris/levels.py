@@ -1,252 +1,189 @@
 """Players who learn Tetris: the readings of Q, their games, and the levels they reach.
 
-The paper prints Q = theta . phi, calls every feature a whole number, and found a discount of .99 helpful. It
-does not say when phi looks at the board: here after the placement and the removal of full rows, which hides the
-rows removed. This reading changes nothing in the text, and is the one that is judged. Two others discount less.
-The last adds the reward at hand, Q = r + gamma theta . phi, with features divided by the height of the board.
+The paper prints Q = theta . phi, calls every feature a whole number, and found a discount of .99 helpful. It does
+not say when phi looks at the board: after the placement and the removal of full rows, which hides the rows
+removed, changes nothing in the text, and is the reading that is judged. Others discount less, look before full
+rows are removed, or add the reward at hand, Q = r + gamma theta . phi.
 
 The score of one game is close to exponential, so a level is a mean over many games and several seeds. It is that
 of the second half of the shortest runs on a board, which every player has.
 """
 
-import contextlib
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from itertools import product
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import polars as pl
 
-from rlsvi.agents import EpsilonGreedy, Exponential, InverseGamma, StationaryLSVI, StationaryRLSVI
-from rlsvi.agents.files import load
-from rlsvi.agents.stationary import Form, StationaryAgent
-from rlsvi.core.archive import ArchiveError
 from rlsvi.core.compile import Floats
-from rlsvi.core.files import whole_file
-from rlsvi.core.regression import FactorError
-from rlsvi.study.checkpoint import checkpoint
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, bootstrap, mean, median, multiple, ratio
 from rlsvi_paper.claim import Row, Verdict, all_of, at_least, in_readings, three_digits
 from rlsvi_paper.results import chosen_by_the_others
-from rlsvi_paper.tetris import Rules, Tetris, rules
-from rlsvi_paper.tetris.game import GameOver
-from rlsvi_paper.tetris.loop import Games, simulate_tetris
+from rlsvi_paper.schedules import GRID
+from rlsvi_paper.tetris.game import GameOver, Rules, rules
+from rlsvi_paper.tetris.runs import Player as Run
+from rlsvi_paper.tetris.runs import RunScores, learn_tetris
 
-CHECKPOINT_SECONDS, AT_ONCE = 60.0, 10  # seconds between two checkpoints; games between two looks at the clock
-MOST_PIECES = 1_000_000  # pieces, at which a game is cut off
 Player = dict[str, Any]
 PLAYERS = ("RLSVI", "LSVI")
+FIRST_SEED = 2000
+BLOCK = 10  # games whose mean is kept
 PUBLISHED, LEARNED = 3183.0, 1000.0  # rows: the best level of LSPI that the paper quotes, and one of who plays
-LITERAL: dict[str, Any] = {"form": "literal", "units": "raw"}
-PRINTED, PATIENT, ENDLESS = "as printed, γ = .99", "literal, γ = .999", "literal, γ = 1"
-AFTERSTATE = "afterstate, γ = .99"
-READINGS: dict[str, dict[str, Any]] = {
-    PRINTED: {**LITERAL, "gamma": 0.99},
-    PATIENT: {**LITERAL, "gamma": 0.999},
-    ENDLESS: {**LITERAL, "gamma": 1.0},
-    AFTERSTATE: {"form": "afterstate", "units": "scaled", "gamma": 0.99},
+# All numbers are real, so that a card computes all players on a board together.
+USUAL: Player = {
+    **{"board": "20x10", "game_over": "top row", "memory": 1e5, "gamma": 0.99, "sigma": 1.0, "unknown": 0.0},
+    **{"known": 0.0, "before": 0.0, "scaled": 0.0, "epsilon": 0.0, "eta": 0.0, "decay": 1.0, "delay": 0.0},
 }
+LITERAL, BEFORE, AFTER = "literal", "before removal", "afterstate"
+FORMS: dict[str, Player] = {LITERAL: {}, BEFORE: {"before": 1.0}, AFTER: {"known": 1.0}}
+# What differs from Q = theta . phi with raw features of the board without its full rows.
+READINGS: dict[str, Player] = {
+    f"{form}, γ = {gamma}": {**FORMS[form], "gamma": float(gamma)}
+    for form, gamma in product(FORMS, (".99", ".999", "1"))
+}
+AFTERSTATE = "afterstate, scaled, γ = .99"
+READINGS[AFTERSTATE] = {"known": 1.0, "scaled": 1.0, "gamma": 0.99}
+PRINTED, PATIENT, ENDLESS = f"{LITERAL}, γ = .99", f"{LITERAL}, γ = .999", f"{LITERAL}, γ = 1"
+FOUR = (PRINTED, PATIENT, ENDLESS, AFTERSTATE)  # the readings in which all sentences are judged
 
 
-def player(agent: str, **changes: Any) -> Player:
-    """The settings of a player: those of stationary RLSVI or LSVI in the afterstate form, except for `changes`."""
-    usual = {"board": "20x10", "agent": agent, "form": "afterstate", "units": "scaled", "gamma": 0.99}
-    more = {"memory": 100_000, "epsilon": 0.0, "decay": 1.0, "game_over": "top row"}
-    return {**usual, **more, **changes}
+def player(**changes: Any) -> Player:
+    """The settings of a player: those of the paper's RLSVI, except for `changes`."""
+    return {**USUAL, **changes}
 
 
-# Of LSVI: in game l it places at random with probability epsilon decay^l.
-GRID = [{"epsilon": epsilon, "decay": decay} for epsilon in (0.1, 1.0) for decay in (0.95, 0.98)]
-# RLSVI, and LSVI with each of these schedules, in each reading on the large board.
+def lsvi(**changes: Any) -> Player:
+    """The settings of a player of LSVI."""
+    return player(sigma=0.0, **changes)
+
+
+# RLSVI, and LSVI with each of two schedules, in each reading, as in docs/preregistration.md.
 SIDES = {
-    name: (player("RLSVI", **reading), [player("LSVI", **reading, **schedule) for schedule in GRID])
+    name: (player(**reading), [lsvi(**reading, epsilon=epsilon, decay=0.95) for epsilon in (0.1, 1.0)])
     for name, reading in READINGS.items()
 }
+# Every way to dither that is tried: greedily, the grid of other figures, and epsilon or 1 times decay^l.
+FIXED_EPSILON = [{"epsilon": epsilon} for epsilon in (0.0, 0.001, 0.01, 0.02, 0.05, 0.1, 0.2)]
+WAYS: list[Mapping[str, float]] = [
+    *FIXED_EPSILON,
+    *({"epsilon": epsilon, "decay": decay} for epsilon in (0.1, 1.0) for decay in (0.95, 0.98, 0.99, 0.997)),
+    *(way for way in GRID.values() if way not in FIXED_EPSILON),
+]
 
 
-def jobs_of(players: Sequence[Player], games: int, seeds: int, cost: float = 0.05) -> list[Job]:
+def jobs_of(players: Iterable[Player], games: int, seeds: int, cost: float = 0.05) -> list[Job]:
     """A run of each player with each seed; `cost` is about that of a game."""
     return [
-        Job.of(learning_games, cost * games, **who, games=games, seed=seed)
+        Job.of(learning_games, cost * games, **who, games=games, seed=FIRST_SEED + i)
         for who in players
-        for seed in range(seeds)
+        for i in range(seeds)
     ]
 
 
-def learning_games(
-    *,
-    board: str,
-    agent: str,
-    form: Form,
-    units: str,
-    games: int,
-    seed: int,
-    gamma: float = 0.99,
-    memory: int = 100_000,
-    epsilon: float = 0.0,
-    decay: float = 1.0,
-    game_over: GameOver = "top row",
-) -> dict[str, Any]:
-    """Rows removed in every game that an agent learns from, with the largest size of its weights and its targets.
+def learning_games(**settings: Any) -> dict[str, Any]:
+    """A learning curve: mean rows, and the largest norm of theta, of every ten games up to `game`.
 
-    These say whether it diverges; the agent's own warning is off. One whose numbers break plays no more.
-
-    Parameters
-    ----------
-    board
-        "20x10" with all pieces, or "mini": 4 rows with S and Z.
-    agent
-        "RLSVI" or "RLSVI, unknown noise" with lambda = sigma = 1, or "LSVI".
-    epsilon, decay
-        LSVI places at random with probability epsilon decay^l in game l.
+    The settings are those of a player, the number of games and the seed.
     """
-    basis = Tetris(units=units)
-    common: dict[str, Any] = {"form": form, "gamma": gamma, "memory": memory, "seed": seed}
-    player: StationaryAgent
-    if agent == "LSVI":
-        explore = EpsilonGreedy(epsilon if decay == 1 else Exponential(epsilon, decay))
-        player = StationaryLSVI(basis=basis, explore=explore, diverged_above=1e300, **common)
-    else:
-        sigma = InverseGamma() if agent == "RLSVI, unknown noise" else 1.0
-        player = StationaryRLSVI(basis=basis, sigma=sigma, diverged_above=1e300, **common)
-    found = learned(player, board_of(board, game_over), games, checkpoint())
-    played = {"game": np.arange(1, games + 1), "rows": found.rows, "pieces": found.pieces, "over": found.over}
-    return {**played, "size": float(found.size.max()), "excess": float(found.excess.max())}
+    return curve(learn_tetris([run_of(settings)], board_of(settings), settings["games"]), 0)
 
 
-def board_of(board: str, game_over: GameOver) -> Rules:
-    """The rules of a board."""
-    return rules(game_over=game_over) if board == "20x10" else rules(4, pieces="SZ", game_over=game_over)
+def run_together(settings: Sequence[Mapping[str, Any]], fewest: int = 1) -> list[dict[str, Any]]:
+    """Many runs on a board, in all readings, on a graphics card."""
+    runs, board = [run_of(it) for it in settings], board_of(settings[0])
+    found = learn_tetris(runs, board, settings[0]["games"], device="cuda")
+    return [curve(found, r) for r in range(len(runs))]
 
 
-def learned(
-    agent: StationaryAgent, board: Rules, games: int, folder: Path | None, every: float = CHECKPOINT_SECONDS
-) -> Games:
-    """So many games of an agent that learns, from where `folder` left off; it is kept there every few seconds."""
-    agent, done = _resumed(agent, folder)
-    last = time.monotonic()
-    while agent.episodes < games:
-        try:
-            more = simulate_tetris(agent, board, min(AT_ONCE, games - agent.episodes), max_pieces=MOST_PIECES)
-        except FactorError:  # it has diverged beyond all numbers, and plays no more
-            return _joined(done, _no_more(games - len(done.rows), board.game_over))
-        done = _joined(done, more)
-        if folder is not None and time.monotonic() - last >= every and agent.episodes < games:
-            with contextlib.suppress(OSError):  # another sweep was faster, or the disk is full: go on without
-                _keep(agent, done, folder)
-            last = time.monotonic()
-    return done
+learning_games.play_together = run_together  # type: ignore[attr-defined]
 
 
-def _no_more(games: int, game_over: str = "") -> Games:
-    """Games that were not played, with infinite weights."""
-    rows, pieces = np.zeros((2, games), np.int64)
-    size, excess = np.full((2, games), np.inf)
-    return Games(rows, pieces, np.ones(games, np.bool_), size, excess, np.full(games, game_over))
+def run_of(settings: Mapping[str, Any]) -> Run:
+    """The run of a job."""
+    numbers = {name: settings[name] for name in ("seed", "gamma", "sigma", "epsilon", "eta", "decay", "delay")}
+    flags = {name: settings[name] > 0 for name in ("known", "scaled", "before", "unknown")}
+    return Run(**numbers, **flags, memory=int(settings["memory"]))
 
 
-def _joined(first: Games, second: Games) -> Games:
-    return Games(*(np.concatenate(columns) for columns in zip(first, second, strict=True)))
+def board_of(settings: Mapping[str, Any]) -> Rules:
+    """The rules of a job: 20 x 10 with all pieces, or "mini": 4 rows with S and Z."""
+    game_over: GameOver = settings["game_over"]
+    small = settings["board"] == "mini"
+    return rules(4, pieces="SZ", game_over=game_over) if small else rules(game_over=game_over)
 
 
-def _keep(agent: StationaryAgent, games: Games, folder: Path) -> None:
-    """Write the games and then the agent, named by their number, and remove those before."""
-    with whole_file(folder / f"{agent.episodes}.npz") as file:
-        columns: Mapping[str, Any] = games._asdict()
-        np.savez(file, **columns)
-    agent.save(folder / f"{agent.episodes}.rlsvi")
-    for path in folder.iterdir():
-        if path.stem.isdigit() and int(path.stem) < agent.episodes:
-            path.unlink(missing_ok=True)
+def curve(found: RunScores, r: int) -> dict[str, Any]:
+    """What is kept of a run."""
+    rows, size = (it[r].reshape(-1, BLOCK) for it in (found.rows, found.size))
+    return {"game": BLOCK * np.arange(1, len(rows) + 1), "rows": rows.mean(axis=1), "size": size.max(axis=1)}
 
 
-def _resumed(agent: StationaryAgent, folder: Path | None) -> tuple[StationaryAgent, Games]:
-    """The agent and its games as they were last kept; from the beginning if nothing was, or it cannot be read."""
-    saved = [] if folder is None else [path for path in folder.glob("*.rlsvi") if path.stem.isdigit()]
-    for path in sorted(saved, key=lambda path: -int(path.stem)):
-        try:
-            with open(path.with_suffix(".npz"), "rb") as file, np.load(file, allow_pickle=False) as columns:
-                games = Games(*(columns[name] for name in Games._fields))
-            found = load(path)
-        except (OSError, ValueError, KeyError, BadZipFile, ArchiveError):
-            continue
-        assert isinstance(found, StationaryAgent)
-        return found, games
-    return agent, _no_more(0)
+# ---- Scores in the table of a figure -------------------------------------------------------------------------
 
 
-def scores(frame: pl.DataFrame, who: Player, games: int | None = None) -> Floats:
-    """Rows removed, (seeds, games), in a player's runs of so many games; the shortest on its board by default."""
-    names = (*sorted(who), "games")
-    runs: dict[Any, Floats] = _once(frame, names, lambda: _runs(frame, names))
-    return runs[*(who[name] for name in sorted(who)), games or shortest(frame, who["board"])]
+Key = tuple[Any, ...]
+_LAST: list[Any] = []  # the last table and its runs: it may have millions of rows, and claims ask many times
+
+
+def runs_in(frame: pl.DataFrame) -> dict[Key, Floats]:
+    """The scores of all players, (seeds, blocks of games), by their settings."""
+    if not _LAST or _LAST[0] is not frame:
+        played = frame.filter(pl.col("board").is_not_null()).sort("seed", "game")
+        groups = played.group_by(*USUAL, maintain_order=True).agg("rows", pl.col("seed").n_unique())
+        _LAST[:] = (
+            frame,
+            {
+                tuple(key): rows.to_numpy().reshape(seeds, -1).astype(np.float64)
+                for *key, rows, seeds in zip(*groups.get_columns(), strict=True)
+            },
+        )
+    found: dict[Key, Floats] = _LAST[1]
+    return found
+
+
+def scores(frame: pl.DataFrame, who: Player) -> Floats:
+    """Mean rows of every ten games of a player, (seeds, blocks)."""
+    return runs_in(frame)[tuple(who[name] for name in USUAL)]
+
+
+def tried(frame: pl.DataFrame, who: Player) -> list[Player]:
+    """The ways to dither that a table has in the reading and on the board of a player."""
+    found = [{**who, "sigma": 0.0, **way} for way in WAYS]
+    return [it for it in found if tuple(it[name] for name in USUAL) in runs_in(frame)]
 
 
 def shortest(frame: pl.DataFrame, board: str = "20x10") -> int:
-    """The games that every player on a board has played."""
-    return min(_lengths(frame, board))
+    """The blocks of games that every player on a board has played."""
+    return min(len(rows[0]) for (name, *_), rows in runs_in(frame).items() if name == board)
 
 
-def longest(frame: pl.DataFrame, board: str = "20x10") -> int:
-    """The games of the longest runs on a board."""
-    return max(_lengths(frame, board))
-
-
-def _lengths(frame: pl.DataFrame, board: str) -> list[int]:
-    """The games of the runs on a board."""
-    found = _once(frame, ("board",), lambda: frame.select("board", "games").unique().rows())
-    return [games for name, games in found if name == board]
-
-
-def _runs(frame: pl.DataFrame, names: Row) -> dict[Any, Floats]:
-    """The scores of all players, (seeds, games), by settings of these names."""
-    played = (
-        frame.filter(pl.col("board").is_not_null()).select(*names, "seed", "game", "rows").sort("seed", "game")
-    )
-    groups = played.group_by(names, maintain_order=True).agg("rows", pl.col("seed").n_unique())
-    return {
-        tuple(key): rows.to_numpy().reshape(seeds, -1).astype(np.float64)
-        for *key, rows, seeds in zip(*groups.get_columns(), strict=True)
-    }
-
-
-def _once(frame: pl.DataFrame, name: Row, make: Callable[[], Any]) -> Any:
-    """What is made of a table, kept for the last one: it may have millions of rows, and claims ask many times."""
-    if _MADE.get(()) is not frame:
-        _MADE.clear()
-        _MADE[()] = frame
-    if name not in _MADE:
-        _MADE[name] = make()
-    return _MADE[name]
-
-
-_MADE: dict[Row, Any] = {}
-
-
-def window(frame: pl.DataFrame, board: str = "20x10") -> str:
-    """The games that a level is the mean of, in words."""
-    games = shortest(frame, board)
+def window(frame: pl.DataFrame) -> str:
+    """The games that a level on the large board is the mean of, in words."""
+    games = BLOCK * shortest(frame)
     return f"games {games // 2 + 1} to {games}"
 
 
 def level(frame: pl.DataFrame, who: Player) -> Floats:
     """Mean rows a game once it has learned, for each seed."""
-    rows = scores(frame, who)
-    return np.asarray(rows[:, rows.shape[1] // 2 :].mean(axis=1))
+    blocks = shortest(frame, who["board"])
+    return np.asarray(scores(frame, who)[:, blocks // 2 : blocks].mean(axis=1))
+
+
+def first_half(frame: pl.DataFrame) -> pl.DataFrame:
+    """The runs on the large board in the first half of their games."""
+    half = BLOCK * shortest(frame) // 2
+    return frame.filter(pl.col("board") == USUAL["board"], pl.col("game") <= half)
 
 
 def beginning(frame: pl.DataFrame, who: Player) -> Floats:
     """Mean rows a game in the first half of the shortest runs, for each seed."""
-    rows = scores(frame, who)
-    return np.asarray(rows[:, : rows.shape[1] // 2].mean(axis=1))
+    return np.asarray(scores(frame, who)[:, : shortest(frame, who["board"]) // 2].mean(axis=1))
 
 
-def kept(frame: pl.DataFrame, who: Player, parts: int = 5, games: int | None = None) -> tuple[Floats, Floats]:
+def kept(rows: Floats, parts: int = 5) -> tuple[Floats, Floats]:
     """Mean rows a game in the best and in the last of so many parts of a run, for each seed."""
-    rows = scores(frame, who, games)
     parts = min(parts, rows.shape[1])
     means = rows[:, : rows.shape[1] // parts * parts].reshape(len(rows), parts, -1).mean(axis=2)
     return means.max(axis=1), means[:, -1]
@@ -272,17 +209,18 @@ def steadiness(frame: pl.DataFrame, who: Player, other: Player) -> tuple[Interva
     """How much a player's level varies between runs, and how much of the level in its best fifth a run has in its
     last: both as multiples of those of another player.
     """
-    shares = []
+    shares, blocks = [], shortest(frame, who["board"])
     for it in (who, other):
-        best, last = kept(frame, it)
+        best, last = kept(scores(frame, it)[:, :blocks])
         shares.append(np.divide(last, best, out=np.ones_like(best), where=best > 0))
     return varies(*(level(frame, it) for it in (who, other))), ratio(*shares)
 
 
 def passed(frame: pl.DataFrame, who: Player, rows: float, recent: int) -> Floats:
     """The game after which the mean of `recent` was first above `rows`, for each seed; infinite if never."""
-    above = moving(scores(frame, who), recent) > rows
-    return np.where(above.any(axis=1), above.argmax(axis=1) + float(recent), np.inf)
+    blocks = max(recent // BLOCK, 1)
+    above = moving(scores(frame, who), blocks) > rows
+    return np.where(above.any(axis=1), BLOCK * (above.argmax(axis=1) + float(blocks)), np.inf)
 
 
 def words_of_games(passed: Floats) -> str:
@@ -292,24 +230,25 @@ def words_of_games(passed: Floats) -> str:
 
 
 def moving(values: Floats, width: int) -> Floats:
-    """Means of `width` games in a row."""
+    """Means of `width` values in a row."""
     width = min(width, values.shape[1])
     sums = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
     return np.asarray((sums[:, width:] - sums[:, :-width]) / width)
 
 
-def learning_curve(rows: Floats, width: int, points: int = 250) -> tuple[Floats, Floats]:
-    """Games, and the mean of `width` games up to each, (seeds, points): few enough to draw."""
+def learning_curve(rows: Floats, width: int) -> tuple[Floats, Floats]:
+    """Games, and the mean of `width` blocks of games up to each, (seeds, points)."""
     values = moving(rows, width)
-    at = np.unique(np.linspace(0, values.shape[1] - 1, points).round().astype(np.int64))
-    return at.astype(np.float64) + (rows.shape[1] - values.shape[1] + 1), values[:, at]
+    return BLOCK * np.arange(rows.shape[1] - values.shape[1] + 1.0, rows.shape[1] + 1.0), values
 
 
 def tuned(
     frame: pl.DataFrame, players: Sequence[Player], measure: Callable[[pl.DataFrame, Player], Floats] = level
 ) -> Floats:
-    """What the best of some players has, for each seed: the player is chosen by the other seeds."""
-    return chosen_by_the_others(np.stack([measure(frame, who) for who in players]))
+    """What the best of some players has, for each seed that all have: the player is chosen by the other seeds."""
+    found = [measure(frame, who) for who in players]
+    seeds = min(map(len, found))
+    return chosen_by_the_others(np.stack([it[:seeds] for it in found]))
 
 
 def best_of(frame: pl.DataFrame, players: Sequence[Player]) -> Player:
@@ -319,17 +258,16 @@ def best_of(frame: pl.DataFrame, players: Sequence[Player]) -> Player:
 
 def schedule(who: Player) -> str:
     """How a player of LSVI explores, in game l."""
-    if who["decay"] == 1:
-        return f"ε = {who['epsilon']:g}"
-    return f"ε = {who['epsilon']:g} × {who['decay']:g}ˡ"
+    name, scale = ("η", who["eta"]) if who["eta"] else ("ε", who["epsilon"])
+    falls = f" × {who['decay']:g}ˡ" * (who["decay"] < 1) + f"/({who['delay']:g} + l)" * (who["delay"] > 0)
+    return f"{name} = {scale:g}{falls}"
 
 
 def in_each_reading(
     headings: Row,
     judge: Callable[[str], tuple[Verdict, Row]],
-    readings: Iterable[str] = READINGS,
+    readings: Iterable[str] = FOUR,
     remarks: Iterable[Row] = (),
-    why: str = "not run",
 ) -> Verdict:
     """The verdict in the reading that is printed, and a table of all with whether they meet the criterion.
 
@@ -337,11 +275,5 @@ def in_each_reading(
     ----------
     judge
         For the name of a reading, its verdict and its row under `headings`.
-    readings
-        Those that can be judged.
-    why
-        The others cannot.
     """
-    found = {name: judge(name) for name in readings}
-    others = {name: why for name in READINGS if name not in found}
-    return in_readings(("reading", *headings, "verdict"), found, remarks, others)
+    return in_readings(("reading", *headings, "verdict"), {name: judge(name) for name in readings}, remarks)

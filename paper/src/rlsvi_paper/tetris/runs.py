@@ -46,6 +46,8 @@ from rlsvi_paper.tetris.lanes import (
     end_plan,
     look,
     norm,
+    set_mean,
+    set_misfits,
     set_parts,
     set_targets,
     unpack,
@@ -66,14 +68,18 @@ class Player(NamedTuple):
     sigma: float = 1.0  # 0: LSVI, which takes the mean
     known: bool = False  # the afterstate form: Q = r + gamma theta . phi
     scaled: bool = False  # features divided by the height of the board
-    epsilon: float = 0.0  # in game l it places at random with probability epsilon decay^l
+    epsilon: float = 0.0  # the chance of a random placement, or the temperature eta of Boltzmann exploration: in
+    eta: float = 0.0  # game l it is multiplied by decay^l, and divided by delay + l if delay > 0
     decay: float = 1.0
+    delay: float = 0.0
     prior_first: bool = False  # the first game is played with a draw from the prior, not with its mean
     floor: float = -math.inf  # no target is less
     early: bool = False  # the game is over once the top row is touched, even if full rows are removed then
     few: bool = False  # four moves: drop, left, right, rotate, instead of all placements
     evaluate_from: int = 2**31 - 1  # from this game on, a game is also played with the posterior mean
     before: bool = False  # features look at the board before full rows are removed
+    unknown: bool = False  # sigma^2 has the prior InverseGamma(), and sigma is not used
+    memory: int = 100_000  # the number of most recent transitions to learn from
 
 
 class RunScores(NamedTuple):
@@ -89,7 +95,7 @@ class RunScores(NamedTuple):
 
 
 @compiled
-def learn_game(run: RunArrays, board: RunBoard, setting: RunSetting, epsilon: float, g: int) -> tuple[int, int]:
+def learn_game(run: RunArrays, board: RunBoard, setting: RunSetting, parameter: float, g: int) -> tuple[int, int]:
     """Plan game g, play it and learn from it; return its status, and the rows of a game with the mean."""
     rows = -1
     if g > 0 or setting.prior_first:
@@ -99,6 +105,8 @@ def learn_game(run: RunArrays, board: RunBoard, setting: RunSetting, epsilon: fl
         for t in range(0, max(1, run.state[SIZE]), EIGHT * PARTS):
             set_parts(run, t, 0, 1)
             add_parts(run, t, 0, 1)
+        set_mean(run)
+        set_misfits(run, setting, 0, 1)
         if not end_plan(run, setting):
             return BROKEN, rows
     if g >= setting.evaluate_from:
@@ -106,7 +114,7 @@ def learn_game(run: RunArrays, board: RunBoard, setting: RunSetting, epsilon: fl
             return BROKEN, rows
         rows = run.state[REMOVED]
     theta, streams = run.theta, run.streams
-    return play_game(run, board, setting, theta, epsilon, streams[EPISODE], streams[ACTION], True), rows
+    return play_game(run, board, setting, theta, parameter, streams[EPISODE], streams[ACTION], True), rows
 
 
 @compiled
@@ -115,7 +123,7 @@ def play_game(
     board: RunBoard,
     setting: RunSetting,
     theta: Floats,
-    epsilon: float,
+    parameter: float,
     pieces: Words,
     actions: Words,
     learning: bool,
@@ -124,7 +132,7 @@ def play_game(
     begin_game(run, board, setting, pieces, theta)
     while run.state[FLAG] == GOING and run.state[PLACED] < MOST_PIECES:
         look(run, board, setting, 0, 1)
-        act(run, board, setting, epsilon, actions, learning)
+        act(run, board, setting, parameter, actions, learning)
         unpack(run, 0, 1)
         add_products(run, board, 0, 1)
     return int(run.state[FLAG])
@@ -138,7 +146,6 @@ def learn_tetris(
     rules: Rules,
     games: int,
     *,
-    memory: int = 100_000,
     device: str = "cpu",
     advance: Callable[[int], None] = lambda n: None,
 ) -> RunScores:
@@ -148,8 +155,6 @@ def learn_tetris(
     ----------
     rules
         From `rlsvi_paper.tetris.rules`, for a board on which no feature exceeds 255.
-    memory
-        The number of most recent transitions to learn from.
     device
         "cpu", one run after another, or "cuda", all together.
     advance
@@ -161,7 +166,7 @@ def learn_tetris(
             f"rules must be of a board at most 10 wide and {TALLEST} high on which no feature exceeds 255, got "
             f"{shown(rules)}"
         )
-    games, memory = whole("games", games, 1, 2**31 - 1), whole("memory", memory, 1, 10**7)
+    games = whole("games", games, 1, 2**31 - 1)
     if not isinstance(players, Sequence) or not players:
         raise ValueError(f"players must be a list of at least one Player, got {shown(players)}")
     for player in players:
@@ -172,20 +177,21 @@ def learn_tetris(
     found.mean_rows[:] = -1
     if device == "cpu":
         for r, player in enumerate(players):
-            _learn_alone(player, board, games, memory, RunScores(*(column[r] for column in found)), advance)
+            _learn_alone(player, board, games, RunScores(*(column[r] for column in found)), advance)
         return found
     card.cuda()
     for few in (False, True):  # moves need less memory than placements
         chosen = [r for r, player in enumerate(players) if player.few == few]
         if not chosen:
             continue
-        each = sum(part.nbytes for part in _leaves(new_run(players[chosen[0]], rules, memory)))
+        largest = max((players[r] for r in chosen), key=lambda player: player.memory)
+        each = sum(part.nbytes for part in _leaves(new_run(largest, rules)))
         at_once = int(SPARE * card.free_memory()) // each
         if at_once < 1:
             raise card.TooLittleMemory(f"a run needs {each / 1e9:.1f} GB on the card")
         for i in range(0, len(chosen), at_once):
             some = chosen[i : i + at_once]
-            _learn_together([players[r] for r in some], board, games, memory, some, found, advance)
+            _learn_together([players[r] for r in some], board, games, largest, some, found, advance)
     return found
 
 
@@ -195,26 +201,27 @@ def check_player(player: Any) -> None:
         raise ValueError(f"players must be a list of at least one Player, with {shown(player)} in it")
     whole("seed", player.seed, 0)
     whole("evaluate_from", player.evaluate_from, 0, 2**31 - 1)
-    for name, most in (("gamma", 1.0), ("sigma", math.inf), ("epsilon", 1.0), ("decay", 1.0)):
-        value = number(name, getattr(player, name))
+    whole("memory", player.memory, 1, 10**7)
+    for name in ("gamma", "sigma", "epsilon", "eta", "decay", "delay"):
+        value, most = number(name, getattr(player, name)), 1.0 if name in ("gamma", "decay") else math.inf
         if not 0.0 <= value <= most:
             raise ValueError(f"{name} must be at least 0{f' and at most {most:g}' * (most == 1)}, got {value:g}")
+    if player.epsilon > 0.0 and (player.eta > 0.0 or player.epsilon > max(1.0, player.delay)):
+        raise ValueError(f"epsilon must be at most 1 in all games, and 0 with an eta, got {player.epsilon:g}")
+    if player.unknown and player.sigma == 0.0:
+        raise ValueError("sigma must be positive if it is unknown: LSVI draws nothing")
     if player.floor != -math.inf:
         number("floor", player.floor)
-    for name in ("known", "scaled", "prior_first", "early", "few", "before"):
+    for name in ("known", "scaled", "prior_first", "early", "few", "before", "unknown"):
         flag(name, getattr(player, name))
 
 
 def _learn_alone(
-    player: Player, board: RunBoard, games: int, memory: int, out: RunScores, advance: Callable[[int], None]
+    player: Player, board: RunBoard, games: int, out: RunScores, advance: Callable[[int], None]
 ) -> None:
-    run, setting, epsilon = (
-        new_run(player, board.rules, memory),
-        setting_of(player, memory),
-        schedule(player, games),
-    )
+    run, setting, parameters = new_run(player, board.rules), setting_of(player), schedule(player, games)
     for g in range(games):
-        status, out.mean_rows[g] = learn_game(run, board, setting, epsilon[g], g)
+        status, out.mean_rows[g] = learn_game(run, board, setting, parameters[g], g)
         if status == FULL:
             raise RuntimeError(_no_room(player))
         if status == BROKEN:
@@ -228,7 +235,7 @@ def _learn_together(
     players: Sequence[Player],
     board: RunBoard,
     games: int,
-    memory: int,
+    largest: Player,
     where: Sequence[int],
     found: RunScores,
     advance: Callable[[int], None],
@@ -236,18 +243,18 @@ def _learn_together(
     from rlsvi_paper.tetris.kernel import play
 
     cuda, R = card.cuda(), len(players)
-    one = new_run(players[0], board.rules, memory)
+    one = new_run(largest, board.rules)
     with card.memory_is_checked(), card.strict_arithmetic():
         runs: Any = _on_card(one, R, players, board.rules)
         there = _to_device(board)
-        settings = cuda.to_device(np.array([setting_of(player, memory) for player in players], np.float64))
-        epsilon = cuda.to_device(np.stack([schedule(player, games) for player in players]))
+        settings = cuda.to_device(np.array([setting_of(player) for player in players], np.float64))
+        parameters = cuda.to_device(np.stack([schedule(player, games) for player in players]))
         out = [cuda.to_device(np.ascontiguousarray(column[where])) for column in found]
         kernel = card.sized(card.kernel(play, REGISTERS), R, 8 if card.is_simulated() else THREADS)
         done, chunk = 0, 10
         while done < games:
             began, count = time.perf_counter(), min(chunk, games - done)
-            kernel(runs, there, settings, epsilon, done, count, *out)
+            kernel(runs, there, settings, parameters, done, count, *out)
             flags = runs.state.copy_to_host()[:, FLAG]
             if (flags == FULL).any():
                 raise RuntimeError(_no_room(players[int((flags == FULL).argmax())]))
@@ -262,10 +269,10 @@ def _no_room(player: Player) -> str:
     return f"there was not enough room for the next placements of {player}: use another seed"
 
 
-def setting_of(player: Player, memory: int) -> RunSetting:
+def setting_of(player: Player) -> RunSetting:
     """Return what compiled code needs of a player."""
     return RunSetting(
-        memory,
+        int(player.memory),
         float(player.gamma),
         float(player.sigma),
         bool(player.known),
@@ -275,12 +282,15 @@ def setting_of(player: Player, memory: int) -> RunSetting:
         bool(player.few),
         int(player.evaluate_from),
         bool(player.before),
+        player.eta > 0.0,
+        bool(player.unknown),
     )
 
 
 def schedule(player: Player, games: int) -> Floats:
-    """Return the probability of a random placement in every game."""
-    return np.array([player.epsilon * player.decay**g for g in range(games)])
+    """Return the probability of a random placement, or the temperature, in every game."""
+    delays = [player.delay + g if player.delay > 0.0 else 1.0 for g in range(games)]
+    return np.array([(player.epsilon + player.eta) * player.decay**g / delay for g, delay in enumerate(delays)])
 
 
 def board_of(rules: Rules) -> RunBoard:
@@ -304,10 +314,10 @@ def _moves(table: Placements, width: int, p: int) -> list[int]:
     return [p, left, right, following + min(column, width - int(table.span[following]))]
 
 
-def new_run(player: Player, rules: Rules, memory: int) -> RunArrays:
+def new_run(player: Player, rules: Rules) -> RunArrays:
     """Return the arrays of a run that has learned nothing."""
     units = natural_units(BERTSEKAS, rules, player.scaled)
-    d, N, A = len(units), memory + 1, rules.actions
+    d, N, A = len(units), player.memory + 1, rules.actions
     counts = np.diff(rules.placements.first)[rules.letters]
     per_piece = 4.0 if player.few else float(counts.mean())
     M = math.ceil(per_piece * N + 12.0 * float(counts.std()) * math.sqrt(N)) + 3 * A
@@ -327,6 +337,7 @@ def new_run(player: Player, rules: Rules, memory: int) -> RunArrays:
         gram=np.zeros((d, d), np.int64),
         new=np.zeros(d, np.int64),
         old=np.zeros(d, np.int64),
+        variate=np.ones(1),
         U=np.zeros((d, d)),
         inv=np.zeros(d),
         low=np.zeros((d, d)),

@@ -4,7 +4,7 @@ docs/preregistration.md has the criterion and its power. The paper's figures are
 too: the question is whether they could be means of five of ours.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -35,31 +35,20 @@ from rlsvi_paper.degrees import about_factor, far, nearly_all, significant
 from rlsvi_paper.drawing import Picture, averaged, labelled, panels
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.tetris import levels
-from rlsvi_paper.tetris.levels import LEARNED, PLAYERS, Player, board_of, tuned
-from rlsvi_paper.tetris.runs import Player as Run
-from rlsvi_paper.tetris.runs import RunScores, learn_tetris
+from rlsvi_paper.tetris.levels import (
+    BLOCK,
+    FORMS,
+    LEARNED,
+    LITERAL,
+    PLAYERS,
+    READINGS,
+    SIDES,
+    Player,
+    in_each_reading,
+    jobs_of,
+    tuned,
+)
 
-FIRST_SEED = 2000
-BLOCK = 10  # games whose mean is kept
-DITHERING = ({"epsilon": 0.1, "decay": 0.95}, {"epsilon": 1.0, "decay": 0.95})
-LITERAL, BEFORE, AFTERSTATE = "literal", "before removal", "afterstate"
-# What differs from Q = theta . phi with raw features of the board without its full rows. All numbers are real, so
-# that a card computes all readings together.
-USUAL = {"board": "20x10", "known": 0.0, "before": 0.0, "scaled": 0.0}
-FORMS = {LITERAL: USUAL, BEFORE: {**USUAL, "before": 1.0}, AFTERSTATE: {**USUAL, "known": 1.0}}
-READINGS: dict[str, Player] = {
-    f"{form}, γ = {gamma}": {**FORMS[form], "gamma": float(gamma)}
-    for form, gamma in product(FORMS, (".99", ".999", "1"))
-}
-READINGS["afterstate, scaled, γ = .99"] = {**USUAL, "known": 1.0, "scaled": 1.0, "gamma": 0.99}
-# RLSVI, and LSVI with each schedule, in each reading.
-SIDES = {
-    name: (
-        {**reading, "sigma": 1.0, "epsilon": 0.0, "decay": 1.0},
-        [{**reading, "sigma": 0.0, **schedule} for schedule in DITHERING],
-    )
-    for name, reading in READINGS.items()
-}
 # Of a run, as shares: games 251 to 500, 401 to 500, 451 to 550 and 751 to 1,000.
 SECOND, *_, LAST = WINDOWS = ((0.25, 0.5), (0.4, 0.5), (0.45, 0.55), (0.75, 1.0))
 FIRST = (0.0, 0.25)
@@ -78,41 +67,10 @@ in_section = partial(claim, where="section 6.2", otherwise="reading")
 def jobs(games: int, tuned: int, seeds: int) -> list[Job]:
     """RLSVI in every reading, and LSVI with each schedule for at most `tuned` of the seeds."""
     return [
-        Job.of(curve_run, 0.05 * games, **who, games=games, seed=FIRST_SEED + i)
+        job
         for rlsvi, schedules in SIDES.values()
-        for who, runs in ((rlsvi, seeds), *((it, min(tuned, seeds)) for it in schedules))
-        for i in range(runs)
+        for job in (*jobs_of([rlsvi], games, seeds), *jobs_of(schedules, games, min(tuned, seeds)))
     ]
-
-
-def curve_run(**settings: Any) -> dict[str, Any]:
-    """A learning curve: mean rows, and the largest norm of theta, of every ten games up to `game`.
-
-    The settings are those of SIDES, with the number of games and the seed.
-    """
-    return curve(learn_tetris([run_of(settings)], board_of(settings["board"], "top row"), settings["games"]), 0)
-
-
-def run_together(settings: Sequence[Mapping[str, Any]], fewest: int = 1) -> list[dict[str, Any]]:
-    """Many runs, in all readings, on a graphics card."""
-    one, runs = settings[0], [run_of(it) for it in settings]
-    found = learn_tetris(runs, board_of(one["board"], "top row"), one["games"], device="cuda")
-    return [curve(found, r) for r in range(len(runs))]
-
-
-curve_run.play_together = run_together  # type: ignore[attr-defined]
-
-
-def run_of(settings: Mapping[str, Any]) -> Run:
-    """The run of a job."""
-    numbers = {name: settings[name] for name in ("seed", "gamma", "sigma", "epsilon", "decay")}
-    return Run(**numbers, **{name: settings[name] > 0 for name in ("known", "scaled", "before")})
-
-
-def curve(found: RunScores, r: int) -> dict[str, Any]:
-    """What is kept of a run."""
-    rows, size = (it[r].reshape(-1, BLOCK) for it in (found.rows, found.size))
-    return {"game": BLOCK * np.arange(1, len(rows) + 1), "rows": rows.mean(axis=1), "size": size.max(axis=1)}
 
 
 # ---- Levels, and means of five of them -----------------------------------------------------------------------
@@ -169,7 +127,7 @@ def limits(means: Floats) -> Interval:
 
 def judged_pair(frame: pl.DataFrame, pair: tuple[float, float]) -> Verdict:
     """The verdict on two figures, in the reading in which they are least unlikely, and a table of all."""
-    found, means, games = {}, all_means(frame), levels.longest(frame)
+    found, means, games = {}, all_means(frame), BLOCK * levels.shortest(frame)
     for name in READINGS:
         p = [float(p_value(means[name, window], pair)) for window in WINDOWS]
         best = means[name, WINDOWS[int(np.argmax(p))]]
@@ -224,7 +182,7 @@ def likelier(frame: pl.DataFrame) -> Verdict:
     """With literal Q the probability that means of five runs are within 250 rows of 4500 and 3500 is at least ten
     times as large at γ = .999 or 1 as at .99, each in its best window. The table has all readings and both orders.
     """
-    means, games = all_means(frame), levels.longest(frame)
+    means, games = all_means(frame), BLOCK * levels.shortest(frame)
 
     def near(key: Any, pair: tuple[float, float]) -> float:
         shares = [np.mean(abs(it - rows) <= NEAR) for it, rows in zip(means[key], pair, strict=True)]
@@ -254,9 +212,7 @@ def likelier(frame: pl.DataFrame) -> Verdict:
 # ---- The other sentences -------------------------------------------------------------------------------------
 
 
-def in_all(headings: Row, judge: Callable[[str], tuple[Verdict, Row]]) -> Verdict:
-    """The verdict in the reading that is printed, with a table of all."""
-    return in_readings(("reading", *headings, "verdict"), {name: judge(name) for name in READINGS})
+in_all = partial(in_each_reading, readings=READINGS)
 
 
 @in_section("Both reach a higher final performance than the best published level of LSPI, 3183")
@@ -279,7 +235,7 @@ def from_scratch(frame: pl.DataFrame) -> Verdict:
     def judged(reading: str) -> tuple[Verdict, Row]:
         rlsvi, schedules = SIDES[reading]
         players = zip(PLAYERS, (rlsvi, levels.best_of(frame, schedules)), strict=True)
-        games = [(name, levels.passed(frame, who, LEARNED, RECENT // BLOCK)) for name, who in players]
+        games = [(name, levels.passed(frame, who, LEARNED, RECENT)) for name, who in players]
         shares = [(name, *share_of(np.isfinite(it))) for name, it in games]
         parts = [at_least(share, nearly_all(), f"{runs} runs of {name} learn") for name, share, runs in shares]
         return all_of(*parts), tuple(runs for *_, runs in shares)
@@ -313,7 +269,7 @@ def faster_stabler_better(frame: pl.DataFrame) -> Verdict:
     higher. Stabler: that of games 251 to 500, the level, varies less between runs (standard deviation over mean),
     and games 401 to 500 have at least LSVI's share of the best hundred, over 1.1. Superior: the level is higher.
     """
-    half = frame.filter(pl.col("game") <= levels.longest(frame) // 2)
+    half = levels.first_half(frame)
     steadiness = {
         name: levels.steadiness(half, rlsvi, levels.best_of(half, schedules))
         for name, (rlsvi, schedules) in SIDES.items()
@@ -368,6 +324,6 @@ FIGURE = Figure.of(
         "last picture a box holds 95% of the means of five runs in games 251 to 500; the circle is the paper's "
         "pair of figures in the order of its argument, the square in the order in which it is printed."
     ),
-    quick={"games": 60, "tuned": 5, "seeds": 5},
+    quick={"games": 120, "tuned": 5, "seeds": 5},
     paper={"games": 1000, "tuned": 50, "seeds": 100},
 )

@@ -14,16 +14,17 @@ from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, INK, LINES
 from rlsvi.study.statistics import Interval, bootstrap, mean, paired_ratio, percentiles, power_laws
-from rlsvi_paper.chain.learning import dithering_bound, expected_first_reward
+from rlsvi_paper.chain.learning import dithering_bound, expected_first_reward, power_over_exponential
 from rlsvi_paper.claim import (
     Outcome,
     Part,
+    Parts,
     Verdict,
     all_of,
     at_least,
     at_most,
+    choice,
     claim,
-    computed,
     exactly,
     mean_se,
     worst_of,
@@ -31,10 +32,10 @@ from rlsvi_paper.claim import (
 from rlsvi_paper.degrees import about_factor, as_close
 from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi_paper.figure import Figure
-from rlsvi_paper.results import cells, having, rows_with, seeds_of
+from rlsvi_paper.results import cells, having, paired_times, rows_with, seeds_of
 from rlsvi_paper.theory import prior_regret as prior
 from rlsvi_paper.theory.bounds import proof_bound, regret_shape, theorem_parameters
-from rlsvi_paper.theory.conjecture import copied_chain, left_out
+from rlsvi_paper.theory.conjecture import beyond, copied_chain, left_out
 from rlsvi_paper.theory.prior_regret import MAKERS, THEOREM, Size
 
 SMALL_SIZE = 2, 2  # actions and horizon of the sizes that differ in S alone: a burn-in that ends
@@ -118,10 +119,9 @@ def over_sizes(frame: pl.DataFrame) -> Verdict:
     else:
         many = f"{len(some)} of {len(sizes)} sizes can show a shape; over all of them, after {times:.0f} burn-ins"
         parts = [bounded, *(it._replace(outcome=Outcome.INCONCLUSIVE) for it in shape), f"{many}, {words}"]
-    tried = {THEOREM: 1.0, **prior.CONTROLS}
     table = [
         (agent, *map(str, exponents(frame, prior.sizes_of(frame, agent), agent, scale)[0].values()))
-        for agent, scale in tried.items()
+        for agent, scale in {THEOREM: 1.0, **prior.CONTROLS}.items()
     ]
     headings = "exponents in regret / √(H³SAT), of all sizes after the same number of burn-ins", *"SAH"
     return all_of(*parts)._replace(table=(headings, *table))
@@ -176,14 +176,16 @@ def over_proof(
     return largest, Interval(*(float(x / rise) for x in grown))
 
 
-@in_section("The rule for Theorem 1 can say no", kind="ours")
-def controls(frame: pl.DataFrame) -> Verdict:
+@in_section(
+    "The rule for Theorem 1 can say no",
+    kind="ours",
+    table=("agent", "size", "times, over the last factor of four", "of RLSVI's regret"),
+)
+def controls(frame: pl.DataFrame) -> Parts:
     """It says so to two regrets that are linear in T by construction, random play's and that of LSVI with ε =
     .1: the ratio grows over the last factor of four of T, at every size.
     """
-    rows: list[Part] = []
-    tried = [*prior.CONTROLS.items(), (prior.FALLING, prior.HALVED), ("UCBVI", 1.0)]
-    for agent, scale in tried:
+    for agent, scale in (*prior.CONTROLS.items(), (prior.FALLING, prior.HALVED), ("UCBVI", 1.0)):
         for size in prior.sizes_of(frame, agent):
             rise = prior.growth(frame, agent, size, scale)
             S, A, H = size
@@ -192,45 +194,41 @@ def controls(frame: pl.DataFrame) -> Verdict:
             share = paired_ratio(prior.final(frame, agent, size, scale), ours)
             verdict = at_least(rise, 1.0, f"{agent} at {named(size)}: the ratio is multiplied by {rise}")
             row = agent, named(size), f"{rise.value:.2f}", f"{share}"
-            rows.append((verdict if agent in prior.CONTROLS else None, row))
-    return worst_of(("agent", "size", "times, over the last factor of four", "of RLSVI's regret"), rows)
+            yield verdict if agent in prior.CONTROLS else None, row
 
 
-@in_section("The proof arrives at 2SAH + Σ K log(T + K) + H√(SAHT log T), up to a constant", kind="proof")
-def as_the_proof_says(frame: pl.DataFrame) -> Verdict:
+@in_section(
+    "The proof arrives at 2SAH + Σ K log(T + K) + H√(SAHT log T), up to a constant",
+    kind="proof",
+    table=("agent", "size", "SAλσ²", "largest share of the bound", "times, over the last factor of four"),
+)
+def as_the_proof_says(frame: pl.DataFrame) -> Parts:
     """With the constant 1, at every size and every T from 10 episodes on, regret is at most this; and over the
     last factor of four of T its share of this does not grow at any size.
     """
-    rows: list[Part] = []
     for size in prior.sizes_of(frame, THEOREM):
         largest, rise = over_proof(frame, size)
         below = at_most(largest, 1.0, f"at {named(size)} regret is up to {largest} of it")
         grows = at_most(rise, 1.0, f"the share is multiplied by {rise} over the last factor of four")
-        row = THEOREM, named(size), f"{burn_in(size):,.0f}", f"{largest}", f"{rise}"
-        rows.append((all_of(below, grows), row))
+        yield all_of(below, grows), (THEOREM, named(size), f"{burn_in(size):,.0f}", f"{largest}", f"{rise}")
     for agent, scale in prior.CONTROLS.items():
         for size in prior.sizes_of(frame, agent):
             largest, rise = over_proof(frame, size, agent, scale)
-            rows.append((None, (agent, named(size), "", f"{largest}", f"{rise}")))
-    headings = "agent", "size", "SAλσ²", "largest share of the bound", "times, over the last factor of four"
-    return worst_of(headings, rows)
+            yield None, (agent, named(size), "", f"{largest}", f"{rise}")
 
 
-@computed(
+@claim(
     "This bound matches the worst-case lower bound up to logarithmic factors",
     "abstract and section 1, Jaksch et al. (2010)",
 )
-def matches_the_lower_bound() -> Verdict:
+def matches_the_lower_bound(frame: pl.DataFrame) -> Verdict:
     """The two have the same powers of S, A, H and T: the paper's √(H³SAT), and Ω(√(DSAT)) with a diameter D of at
     most H, or Ω(√(H²SAT)) if periods differ, as in Theorem 1 (Domingues et al., 2021, have √(H³SAL), T = LH).
     """
-    bound = {"H": 1.5, "S": 0.5, "A": 0.5, "T": 0.5}
-    lower = {"a diameter of H": {**bound, "H": 0.5}, "periods that differ": {**bound, "H": 1.0}}
-    missing = {
-        name: {x: bound[x] - power for x, power in it.items() if bound[x] != power} for name, it in lower.items()
-    }
-    words = [f"H to the power {part['H']:g} for {name}" for name, part in missing.items() if part]
-    return exactly(not words, f"S, A and T match; the bound is larger by {' and '.join(words)}")
+    lower = {"a diameter of H": 0.5, "periods that differ": 1.0}  # the powers of H
+    meant = choice("the lower bound for", "both", *lower)
+    larger = [f"H to the power {1.5 - lower[name]:g} for {name}" for name in lower if meant in ("both", name)]
+    return exactly(not larger, f"S, A and T match; the bound is larger by {' and '.join(larger)}")
 
 
 def in_states(frame: pl.DataFrame, agent: str) -> tuple[Floats, list[Floats]]:
@@ -274,15 +272,17 @@ def better_scaling(frame: pl.DataFrame) -> Verdict:
     at = some if len(some) > 2 else range(len(S))
     found = exponent(S[[*at]], [ours[i] for i in at], [theirs[i] for i in at])
     words = f"RLSVI's regret over UCRL2's grows as S to the power {found}; the bounds say −1/2"
-    verdict, last = at_most(found, -0.25, words), (int(S[-1]), *SMALL_SIZE)
+    last = int(S[-1]), *SMALL_SIZE
     table = [
         (agent, f"{exponent(*in_states(frame, agent))}", f"{prior.growth(frame, agent, last).value:.2f}")
         for agent in SCALED
+    ] + [
+        (f"RLSVI over UCRL2, from S = {S[i]:.0f} on", f"{exponent(S[i:], ours[i:], theirs[i:])}", "")
+        for i in range(len(S) - 2)
     ]
-    for i in range(len(S) - 2):
-        table.append((f"RLSVI over UCRL2, from S = {S[i]:.0f} on", f"{exponent(S[i:], ours[i:], theirs[i:])}", ""))
     headings = ("agent", "regret grows as S to the power", "regret / √T, over the last factor of four (2: linear)")
-    verdict = verdict._replace(table=(headings, *table))
+    most = choice("an exponent of", -0.25, -0.375, -0.125)
+    verdict = at_most(found, most, words)._replace(table=(headings, *table))
     if len(some) > 2:
         return verdict
     few = f"{len(some)} of {len(S)} sizes can show it: at the others regret / √T falls or rises"
@@ -358,7 +358,8 @@ def dithering(frame: pl.DataFrame) -> Verdict:
                 words = f"{NAMES[agent]} loses {share} times 2ᴺ⁻¹ − 1 at N = {N}{times}"
                 rows.append((at_least(share, 1.0, words), (NAMES[agent], f"{copies}", f"{N}", mean_se(lost))))
         ours = losses(frame, OURS[0], copies)
-        less, (power,) = left_out(ours), power_laws([[N] for N in ours], list(ours.values()))
+        error = {"lengths left out": left_out, "all lengths": power_over_exponential, "longer chains": beyond}
+        (power,), less = power_laws([[N] for N in ours], [*ours.values()]), error[choice("error at", *error)](ours)
         words = f"for RLSVI a power of N has an error lower by {less}{times}"
         powers.append(power.value)
         rows.append((at_least(less, 0.0, words), ("RLSVI: power of N", f"{copies}", "", f"{power}")))
@@ -433,42 +434,45 @@ def near(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("episodes") == pl.col("episodes").min())
 
 
-@claim("RLSVI bears a close connection to PSRL", "section 4", near)
-def near_psrl(frame: pl.DataFrame) -> Verdict:
+@claim(
+    "RLSVI bears a close connection to PSRL",
+    "section 4",
+    near,
+    table=("size", "best σ², λ = 1", "RLSVI's regret over PSRL's"),
+)
+def near_psrl(frame: pl.DataFrame) -> Parts:
     """At its best σ, of some, its regret is within a factor of two of PSRL's at every size."""
-    rows = []
     for size in prior.sizes_of(frame, "PSRL"):
         ours, best = prior.tuned(frame, "RLSVI", size)
-        share = paired_ratio(ours, prior.final(frame, "PSRL", size))
+        share = paired_times(ours, prior.final(frame, "PSRL", size))
         words = f"at {named(size)} RLSVI's regret is {share} times PSRL's"
-        rows.append((as_close(share, words), (named(size), prior.told_scale("RLSVI", best), f"{share}")))
-    return worst_of(("size", "best σ², λ = 1", "RLSVI's regret over PSRL's"), rows)
+        yield as_close(share, words), (named(size), prior.told_scale("RLSVI", best), f"{share}")
 
 
 @claim(
     "There are intelligent exploration schemes for tabula rasa learning that are provably efficient",
     "section 3",
     near,
+    table=("agent", "best scale", "regret there", "regret as its theory has it", "share lost in the end"),
 )
-def efficient(frame: pl.DataFrame) -> Verdict:
+def efficient(frame: pl.DataFrame) -> Parts:
     """Each of PSRL, Gaussian PSRL, UCRL2 and UCBVI loses an episode, at the best of some scales, over the
     second half at most a fifth of what it loses over the first ten.
     """
-    size, rows = _middle_size(frame), []
+    size, first = _middle_size(frame), choice("the first episodes,", 10, 5, 20)
     for agent in ("PSRL", "Gaussian PSRL", "UCRL2", "UCBVI"):
         regret, best = prior.tuned(frame, agent, size)
         at, curve = prior.curves_of(frame, agent, size, best)
-        middle, early = (int(np.searchsorted(at, x)) for x in (at[-1] / 2, 10))
+        middle, early = (int(np.searchsorted(at, x)) for x in (at[-1] / 2, first))
         late = (curve[:, -1] - curve[:, middle]) / (at[-1] - at[middle])
-        share = paired_ratio(late, curve[:, early] / at[early])
+        share = paired_times(late, curve[:, early] / at[early])
         at_best, at_one = (f"{values.mean():,.0f}" for values in (regret, prior.final(frame, agent, size)))
         cells = (agent, prior.told_scale(agent, best), at_best, at_one, f"{share}")
-        rows.append((at_most(share, 0.2, f"at {named(size)} {agent} loses in the end {share} of that"), cells))
+        words = f"at {named(size)} {agent} loses in the end {share} of that"
+        yield at_most(share, choice("a share left of", 0.2, 0.1, 0.4), words), cells
     ours, best = prior.tuned(frame, "RLSVI", size)
     theirs = f"{prior.final(frame, prior.THEOREM, size).mean():,.0f}"
-    remark = ("RLSVI", prior.told_scale("RLSVI", best), f"{ours.mean():,.0f}", theirs, "")
-    headings = ("agent", "best scale", "regret there", "regret as its theory has it", "share lost in the end")
-    return worst_of(headings, [*rows, (None, remark)])
+    yield None, ("RLSVI", prior.told_scale("RLSVI", best), f"{ours.mean():,.0f}", theirs, "")
 
 
 def _middle_size(frame: pl.DataFrame) -> Size:
