@@ -47,7 +47,7 @@ def folder(tmp_path):
 def test_the_first_sentence_counts_the_headline_claims(folder):
     found = first_sentence(read_figures(folder))
     assert found == (
-        "Of the 4 headline claims of the paper, 2 are reproduced at its own scale (the chain 2 of 2; "
+        "Of the 4 headline claims of the paper, 2 are reproduced in runs as large as its own (the chain 2 of 2; "
         "Tetris 0 of 2), 2 are not, and 0 are open."
     )
     put(folder, "theorem", where="section 5", scale="quick", claims=[claim(headline=True, **OPEN)])
@@ -110,8 +110,8 @@ def test_it_is_written_beside_the_page_of_results(folder, tmp_path):
         "| Tetris (section 6.2, appendix D) | **no** | 0 of 2 | – | – |\n",
         "\n- The chain, “RLSVI outperforms both bounds”: but N is 100 at \\*most\\*.\n",
         "## The headline claims",
-        "| [RLSVI outperforms both bounds](all.md#chain-length) | the median is below both bounds | ✓ |\n",
-        "(all.md#tetris) | the median is below both bounds | **✗ not reproduced**, finding (1 of 3) |\n",
+        "(all.md#chain-length) | section 6.1.1 | the median is below both bounds | ✓ |\n",
+        "(all.md#tetris) | section 6.1.1 | the median is below both bounds | **✗ not reproduced**, finding (1",
         "## What else is not reproduced, or open\n\nThe chain:\n",
         "\n- **✗ not reproduced**, finding: [a \\| b](all.md#chain-length)\n",
         "## The settings",

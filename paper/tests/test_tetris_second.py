@@ -1,10 +1,12 @@
 """Tetris, preregistered again: means of five runs, what is compatible with them, and the runs of the figure."""
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
 
-from rlsvi_paper.claim import Outcome
+from rlsvi_paper.claim import Outcome, varied
 from rlsvi_paper.tetris import tetris_second as second
 from rlsvi_paper.tetris.levels import READINGS, SIDES
 from rlsvi_paper.tetris.tetris_second import (
@@ -101,3 +103,14 @@ def test_a_window_is_a_share_of_a_run():
     expected = {(0.25, 0.5): 80.0, (0.4, 0.5): 95.0, (0.45, 0.55): 105.0, (0.75, 1.0): 180.0}
     for window, rows in expected.items():
         np.testing.assert_allclose(during(frame, who, window), rows, atol=5.0)
+
+
+def test_a_sentence_says_how_much_it_rests_on_the_window():
+    frame = curves(drawn(4100.0, 3900.0, 100.0))
+    late = (pl.col("game") > 150) & (pl.col("sigma") > 0) & (pl.col("gamma") == 1.0)
+    frame = frame.with_columns(rows=pl.when(late).then(9000.0).otherwise(pl.col("rows")))
+    verdict = varied(partial(second.above_published.judge, frame))
+    assert "of 10 readings it holds in 1 by games 51 to 100, 1 by" in verdict.measured
+    names = [name for name, _ in verdict.variants]
+    assert names == ["games 81 to 100", "games 91 to 110", "games 151 to 200", "statistic median"]
+    assert second.better_than_tuned.judge(frame).measured.endswith("0 by games 91 to 110, 3 by games 151 to 200")

@@ -1,6 +1,7 @@
 """Efficient exploration on a chain of 50 states: regret over 2000 and over a million episodes."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,29 @@ from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import having, learning_curves, times_as_much
 from rlsvi_paper.schedules import SCHEDULES
 
+
+def stays_low(found: pl.DataFrame, episode: Floats, regret: Floats) -> Floats:
+    """The last episode from which on 100 lose over 5% of what random play loses, which earns next to nothing."""
+    ends = np.minimum(np.searchsorted(episode, episode + 100.0), len(episode) - 1)
+    high = regret[:, ends] - regret > 5.0 * found["best"].to_numpy()[:, None]
+    return np.asarray(episode[len(episode) - 1 - high[:, ::-1].argmax(axis=1)])
+
+
 N, K = 50, 10
 FIRST_EPISODES = 2000  # episodes
 POINTS = 200  # of a curve
 RLSVI: dict[str, Any] = {"agent": "RLSVI", "lam": 1.0, "sigma": 0.1}
 EPSILON: dict[str, Any] = {"agent": "epsilon 0.1"}
-LEARNED = {f"{share:.0%} of the regret is paid": share for share in (0.95, 0.93, 0.97)}
-LEARNED["the last policy that is not optimal is played"] = 1.0
+LEARNED: dict[str, Callable[..., Floats]] = {
+    **{
+        f"{share:.0%} of the regret is paid": lambda found, episode, regret, share=share: episode[
+            (regret >= share * regret[:, -1:]).argmax(axis=1)
+        ]
+        for share in (0.95, 0.93, 0.97)
+    },
+    "the last policy that is not optimal is played": lambda found, *_: found["last_mistake"].to_numpy() + 0.0,
+    "the regret of 100 episodes stays below 5% of random play's, as in README.md,": stays_low,
+}
 BASES = {False: "all periods at once (appendix C)", True: "each period on its own (section 6.1.1)"}
 
 
@@ -96,17 +113,14 @@ def learns(frame: pl.DataFrame) -> Verdict:
 
 def _learned(frame: pl.DataFrame, per_period: bool) -> tuple[Verdict, Row]:
     found, when = first_runs(frame, per_period), choice("learned when", *LEARNED)
-    tenth, episode, regret = found["time"].to_numpy(), *first_curves(frame, per_period)
-    learned = np.asarray(episode[(regret >= LEARNED[when] * regret[:, -1:]).argmax(axis=1)])
-    if LEARNED[when] == 1.0:
-        learned = found["last_mistake"].to_numpy().astype(np.float64)
-    paid, ten = bootstrap(median, learned), bootstrap(median, tenth)
+    tenth, learned = found["time"].to_numpy(), LEARNED[when](found, *first_curves(frame, per_period))
+    after, ten = bootstrap(median, learned), bootstrap(median, tenth)
     share, count = share_of(np.isfinite(tenth))
     verdict = all_of(
-        printed(learned, 5, 500.0, f"{when} after {paid} of 2000 episodes"),
+        printed(learned, 5, 500.0, f"{when} after {after} of 2000 episodes"),
         at_least(share, nearly_all(), f"{count} seeds get ten rewards, after {ten} episodes"),
     )
-    return verdict, (count, f"{ten}", f"{paid}")
+    return verdict, (count, f"{ten}", f"{after}")
 
 
 @claim("In this setting any choice of ε or of the temperature η is equivalent", "section 6.1.1, footnote")
@@ -160,7 +174,7 @@ def generalises(frame: pl.DataFrame) -> Verdict:
 
 @claim(
     "RLSVI explores efficiently what would take any dithering strategy at least 10¹⁵ episodes",
-    "abstract, and sections 6 and 6.1.1",
+    "section 6.1.1",
 )
 def beats_dithering(frame: pl.DataFrame) -> Verdicts:
     """The exact expectation of dithering's first reward, 2ᴺ⁻¹/p*, is at least 10¹⁵ episodes, and at least a

@@ -17,7 +17,7 @@ OUTCOMES = ("reproduced", "inconclusive", "not reproduced")
 PAPER = "Generalization and Exploration via Randomized Value Functions"
 LINK = "https://arxiv.org/abs/1402.0635"
 REASONS = {
-    "scale": "there are too few runs, or they are too short, to decide it",
+    "scale": "the runs do not decide it: they are too few or too short, or it lies too near to the criterion",
     "misprint": "the paper has a misprint there",
     "reading": "the paper can be read in more than one way, and what is printed does not give its result",
     "finding": "what was computed or measured contradicts the sentence, and chance does not explain it",

@@ -18,9 +18,9 @@ import polars as pl
 
 from rlsvi.core.compile import Floats
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import Interval, bootstrap, mean, median, multiple, ratio
-from rlsvi_paper.claim import Row, Verdict, all_of, at_least, in_readings, three_digits
-from rlsvi_paper.results import chosen_by_the_others
+from rlsvi.study.statistics import Interval, bootstrap_summaries, median, multiple, ratio
+from rlsvi_paper.claim import Row, Verdict, all_of, at_least, choice, in_readings, three_digits
+from rlsvi_paper.results import average, chosen_by_the_others
 from rlsvi_paper.schedules import GRID
 from rlsvi_paper.tetris.game import GameOver, Rules, rules
 from rlsvi_paper.tetris.runs import Player as Run
@@ -166,9 +166,9 @@ def window(frame: pl.DataFrame) -> str:
 
 
 def level(frame: pl.DataFrame, who: Player) -> Floats:
-    """Mean rows a game once it has learned, for each seed."""
-    blocks = shortest(frame, who["board"])
-    return np.asarray(scores(frame, who)[:, blocks // 2 : blocks].mean(axis=1))
+    """Mean rows a game once it has learned, for each seed: from the middle of the shortest runs on, or later."""
+    blocks, start = shortest(frame, who["board"]), choice("the level begins after a share of", 0.5, 0.8)
+    return np.asarray(scores(frame, who)[:, int(blocks * start) : blocks].mean(axis=1))
 
 
 def first_half(frame: pl.DataFrame) -> pl.DataFrame:
@@ -189,31 +189,35 @@ def kept(rows: Floats, parts: int = 5) -> tuple[Floats, Floats]:
     return means.max(axis=1), means[:, -1]
 
 
-def spread(values: Floats) -> float:
+def spread(values: Floats, axis: int | None = None) -> Any:
     """The standard deviation of runs over their mean."""
-    return multiple(float(values.std()), float(values.mean()))
+    return np.vectorize(multiple)(values.std(axis), values.mean(axis))
 
 
 def varies(values: Floats, others: Floats) -> Interval:
     """How much some runs vary, as a multiple of others."""
-    return bootstrap(lambda drawn: multiple(spread(drawn[0]), spread(drawn[1])), [values, others])
+    return bootstrap_summaries(lambda spreads: multiple(*spreads), [values, others], summary=spread)
 
 
 def above(*both: Floats) -> Verdict:
     """Whether the levels of RLSVI and of LSVI are above the best published one of LSPI."""
-    named = zip(PLAYERS, map(mean, both), strict=True)
+    named = zip(PLAYERS, map(average, both), strict=True)
     return all_of(*(at_least(it, PUBLISHED, f"{name} gets {three_digits(it)} rows a game") for name, it in named))
 
 
-def steadiness(frame: pl.DataFrame, who: Player, other: Player) -> tuple[Interval, Interval]:
-    """How much a player's level varies between runs, and how much of the level in its best fifth a run has in its
-    last: both as multiples of those of another player.
+def steadiness(
+    frame: pl.DataFrame, who: Player, other: Player, window: tuple[float, float] = (0.5, 1.0)
+) -> tuple[Interval, Interval]:
+    """How much a player's level varies between runs, and how much of the score of its best fifth a run has in its
+    last: both as multiples of those of another player. The level is that of a window, in shares of the shortest
+    runs, and runs end with it.
     """
-    shares, blocks = [], shortest(frame, who["board"])
-    for it in (who, other):
-        best, last = kept(scores(frame, it)[:, :blocks])
-        shares.append(np.divide(last, best, out=np.ones_like(best), where=best > 0))
-    return varies(*(level(frame, it) for it in (who, other))), ratio(*shares)
+    first, last = (int(share * shortest(frame, who["board"])) for share in window)
+    both, shares = [scores(frame, it)[:, :last] for it in (who, other)], []
+    for rows in both:
+        best, end = kept(rows)
+        shares.append(np.divide(end, best, out=np.ones_like(best), where=best > 0))
+    return varies(*(rows[:, first:].mean(axis=1) for rows in both)), ratio(*shares)
 
 
 def passed(frame: pl.DataFrame, who: Player, rows: float, recent: int) -> Floats:

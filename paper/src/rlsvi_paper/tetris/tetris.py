@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import Interval, ratio, ratio_of_medians
+from rlsvi.study.statistics import Interval, ratio_of_medians
 from rlsvi_paper.claim import (
     Row,
     Verdict,
@@ -34,7 +34,7 @@ from rlsvi_paper.claim import (
 from rlsvi_paper.degrees import about_factor, far, most, much, nearly_all, significant, slightly_more
 from rlsvi_paper.drawing import DOTTED, Picture, curves, labelled, panels
 from rlsvi_paper.figure import Figure
-from rlsvi_paper.results import having
+from rlsvi_paper.results import having, times_as_much
 from rlsvi_paper.tetris import LETTERS, levels, play, policy_iteration, rules, scoring_weights
 from rlsvi_paper.tetris.features import BERTSEKAS, DELLACHERIE, names
 from rlsvi_paper.tetris.game import GameOver
@@ -198,7 +198,7 @@ def better_features(frame: pl.DataFrame) -> Verdict:
     words = f"Dellacherie's six features with his weights get {mean_se(theirs)} rows a game"
 
     def judged(reading: str) -> tuple[Verdict, Row]:
-        more = ratio(theirs, level(frame, RLSVI[reading]))
+        more = times_as_much(theirs, level(frame, RLSVI[reading]))
         return at_least(more, far(), f"{words} ({cut} cut off), {more} times RLSVI's level"), (f"{more}",)
 
     return in_each_reading(("times RLSVI's level",), judged)
@@ -242,13 +242,25 @@ def better_than_all_ways(frame: pl.DataFrame) -> Verdict:
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         ours, theirs = both(frame, reading)
-        best, others, more = best_of(frame, dithering(frame, reading)), SIDES[reading][1], ratio(ours, theirs)
+        best, others, more = (
+            best_of(frame, dithering(frame, reading)),
+            SIDES[reading][1],
+            times_as_much(ours, theirs),
+        )
         two, ways = best_of(frame, others), len(dithering(frame, reading))
         words = f"RLSVI gets {more} times the rows of the best of {ways} ways, {levels.schedule(best)}"
         scored = (f"{levels.schedule(it)}: {mean_se(level(frame, it))}" for it in (best, two))
         return at_least(more, significant(), words), (mean_se(ours), *scored, f"{more}")
 
-    return in_each_reading(("RLSVI", "best way to dither", "better of the two before", "times the best"), judged)
+    each = [
+        (levels.schedule(ways[0]), *(mean_se(level(frame, who)) for who in ways), "")
+        for ways in zip(*(dithering(frame, name) for name in FOUR), strict=True)
+    ]
+    return in_each_reading(
+        ("RLSVI", "best way to dither", "better of the two before", "times the best"),
+        judged,
+        remarks=[("levels of", *FOUR, ""), *each],
+    )
 
 
 @in_section(
@@ -262,7 +274,7 @@ def above_lspi_here(frame: pl.DataFrame) -> Verdict:
     theirs = max(found.values(), key=lambda values: float(values.mean()))
 
     def judged(reading: str) -> tuple[Verdict, Row]:
-        more = [ratio(ours, theirs) for ours in both(frame, reading)]
+        more = [times_as_much(ours, theirs) for ours in both(frame, reading)]
         parts = [
             at_least(it, significant(), f"{name} gets {it} times as many")
             for it, name in zip(more, PLAYERS, strict=True)
@@ -299,7 +311,8 @@ def fewer_games(frame: pl.DataFrame) -> Verdict:
 def no_collapse(frame: pl.DataFrame) -> Verdict:
     """At least four of five long runs have in their last eighth at least half the score of their best eighth,
     which is at least 1000 rows a game, for RLSVI and for LSVI with the better of two schedules; the last player of
-    LSPI at least half of its best in at most half of the runs.
+    LSPI at least half of its best in at most half of the runs. Eighths are of whole tens of games, so that the
+    last one of 1,000 games is 841 to 960.
     """
     best, last = (lspi_anew(frame, FROM_SCORING, name) for name in ("best_anew", "last_anew"))
     share, count = share_of(last >= best / much())
@@ -328,7 +341,7 @@ def memory_matters(frame: pl.DataFrame) -> Verdict:
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         few, many = level(frame, FORGETFUL[reading]), level(frame, RLSVI[reading])
-        share = ratio(few, many)
+        share = times_as_much(few, many)
         words = f"with the last 10⁴ transitions: {mean_se(few)}, {share} of that with 10⁵, {mean_se(many)}"
         return at_most(share, 1 / much(), words), (mean_se(few), mean_se(many), f"{share}")
 
@@ -354,7 +367,7 @@ def lspi_needs_scoring(frame: pl.DataFrame) -> Verdict:
     lspi = at_most(share, most(), f"{runs} of LSPI get to 1000 rows")
 
     def judged(reading: str) -> tuple[Verdict, Row]:
-        more = ratio(both(frame, reading)[1], lspi_anew(frame, FROM_NOTHING, "best_anew"))
+        more = times_as_much(both(frame, reading)[1], lspi_anew(frame, FROM_NOTHING, "best_anew"))
         return all_of(lspi, at_least(more, much(), f"LSVI's level is {more} times LSPI's")), (f"{more}",)
 
     return in_each_reading(("LSVI, times LSPI",), judged)
@@ -395,7 +408,7 @@ def fixed_epsilon(frame: pl.DataFrame) -> Verdict:
     def judged(reading: str) -> tuple[Verdict, Row]:
         ways = dithering(frame, reading)
         fixed = [who for who in ways if steady.items() <= who.items() and who["epsilon"] >= least]
-        share = ratio(tuned(frame, fixed), both(frame, reading)[1])
+        share = times_as_much(tuned(frame, fixed), both(frame, reading)[1])
         told = "; ".join(f"{who['epsilon']:g}: {mean_se(level(frame, who))}" for who in fixed)
         verdict = at_most(share, 1 / much(), f"the best has {share} of the best way's")
         return verdict, (told, f"{share}")
@@ -465,7 +478,7 @@ def with_unknown_noise(
     def judged(reading: str) -> tuple[Verdict, Row]:
         sides = unknown[reading], known[reading]
         more, cells = (
-            ratio(*(level(frame, who) for who in sides)),
+            times_as_much(level(frame, sides[0]), level(frame, sides[1])),
             [level_and_weights(frame, who) for who in sides],
         )
         verdict = decide(more, f"unknown noise: {cells[0]}, known: {cells[1]}; {more} times")
@@ -491,7 +504,7 @@ def state_of_the_art(frame: pl.DataFrame) -> Verdict:
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         ours = level(frame, RLSVI[reading])
-        share = ratio(ours, theirs)
+        share = times_as_much(ours, theirs)
         return at_least(share, 1.0, f"RLSVI gets {mean_se(ours)}, {share} of that; {beside}"), (
             mean_se(ours),
             f"{share}",
