@@ -20,6 +20,7 @@ from rlsvi.study.statistics import (
     probability_of_improvement,
 )
 from rlsvi_paper import figure_called
+from rlsvi_paper.chain.chain_regret import stays_low
 from rlsvi_paper.claim import (
     Outcome,
     Verdict,
@@ -332,3 +333,10 @@ def test_slopes_are_those_of_the_four_parts():
     assert of_times(np.minimum(K, 20)) == pytest.approx([1, 1, 1, 0])
     bent = np.maximum(K, 5)
     assert of_times(bent) == pytest.approx([0, 1, line(K[K <= 10], bent[K <= 10])[0], 1])
+
+
+def test_learning_by_the_measure_of_the_readme_ends_with_the_last_stretch_of_regret():
+    episode = np.arange(1.0, 2000.0, 10.0)
+    regret = np.minimum(episode, [[600.0], [900.0]])  # as random play, and from then on nothing
+    found = stays_low(pl.DataFrame({"best": [1.0, 1.0]}), episode, regret)
+    np.testing.assert_allclose(found, [591, 891])

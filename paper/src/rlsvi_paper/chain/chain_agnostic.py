@@ -145,8 +145,13 @@ def beats_dithering(frame: pl.DataFrame) -> Verdict:
         for name, low, high in (("coherent", -1.0, 0.0), ("agnostic", 0.0, WINDOW)):
             times = within(frame, reading, low, high)
             faster, middle = bootstrap(lambda drawn: expected / median(drawn), times), bootstrap(median, times)
-            words = f"ten rewards take {middle} episodes, dithering {faster} times as many to the first"
-            parts.append(at_least(faster, far(), f"{name}: {words}"))
+            parts.append(
+                at_least(
+                    faster,
+                    far(),
+                    f"{name}: ten rewards take {middle} episodes, dithering {faster} times as many to the first",
+                )
+            )
         return all_of(*parts, f"these are {expected:,.0f}, on average"), tuple(it.measured for it in parts)
 
     return in_each_reading(("coherent", "agnostic"), judge)

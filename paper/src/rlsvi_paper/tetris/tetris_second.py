@@ -236,9 +236,9 @@ def by_windows(frame: pl.DataFrame, usual: Sequence[Window], judge: Callable[[st
     }
     verdict = in_readings(("reading", *(f"games {it}" for it in games.values()), "verdict"), rows)
     held = {it: sum(alone[it].outcome is Outcome.REPRODUCED for alone in found.values()) for it in WINDOWS}
-    counts = ", ".join(f"{held[it]} by games {games[it]}" for it in WINDOWS)
     return verdict._replace(
-        measured=f"{verdict.measured}; of {len(READINGS)} readings it holds in {counts}",
+        measured=f"{verdict.measured}; of {len(READINGS)} readings it holds in "
+        + ", ".join(f"{count} by games {games[it]}" for it, count in held.items()),
         caveat="LSVI has the better of two schedules, and in the figure tetris the best of all that were tried",
     )
 

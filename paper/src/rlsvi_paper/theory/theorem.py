@@ -448,8 +448,10 @@ def near_psrl(frame: pl.DataFrame) -> Parts:
         untuned = paired_times(prior.final(frame, THEOREM, size), theirs) if there else None
         caveat = f"with the λ and σ of Theorem 1 it is {untuned} times PSRL's at {named(size)}" if there else ""
         words = f"at {named(size)} RLSVI's regret is {share} times PSRL's"
-        cells = named(size), prior.told_scale("RLSVI", best), f"{share}", f"{untuned or ''}"
-        yield as_close(share, words)._replace(caveat=caveat), cells
+        yield (
+            as_close(share, words)._replace(caveat=caveat),
+            (named(size), prior.told_scale("RLSVI", best), f"{share}", f"{untuned or ''}"),
+        )
 
 
 @claim(
