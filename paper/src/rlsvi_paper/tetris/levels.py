@@ -159,12 +159,6 @@ def shortest(frame: pl.DataFrame, board: str = "20x10") -> int:
     return min(len(rows[0]) for (name, *_), rows in runs_in(frame).items() if name == board)
 
 
-def window(frame: pl.DataFrame) -> str:
-    """The games that a level on the large board is the mean of, in words."""
-    games = BLOCK * shortest(frame)
-    return f"games {games // 2 + 1} to {games}"
-
-
 def level(frame: pl.DataFrame, who: Player) -> Floats:
     """Mean rows a game once it has learned, for each seed."""
     blocks = shortest(frame, who["board"])
@@ -189,14 +183,13 @@ def kept(rows: Floats, parts: int = 5) -> tuple[Floats, Floats]:
     return means.max(axis=1), means[:, -1]
 
 
-def spread(values: Floats) -> float:
-    """The standard deviation of runs over their mean."""
-    return multiple(float(values.std()), float(values.mean()))
-
-
 def varies(values: Floats, others: Floats) -> Interval:
-    """How much some runs vary, as a multiple of others."""
-    return bootstrap(lambda drawn: multiple(spread(drawn[0]), spread(drawn[1])), [values, others])
+    """How much some runs vary, their standard deviation over their mean, as a multiple of others."""
+
+    def of(drawn: list[Floats]) -> float:
+        return multiple(*(multiple(float(it.std()), float(it.mean())) for it in drawn))
+
+    return bootstrap(of, [values, others])
 
 
 def above(*both: Floats) -> Verdict:
