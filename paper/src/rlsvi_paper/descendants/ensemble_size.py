@@ -17,9 +17,10 @@ from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
 from rlsvi.study.statistics import Interval, bootstrap, mean, median
+from rlsvi_paper.chain.learning import REWARDS
 from rlsvi_paper.claim import Parts, Verdict, Verdicts, at_least, at_most, between, claim, share_of
 from rlsvi_paper.degrees import as_good, hardly_any, much
-from rlsvi_paper.descendants.deep_sea import CHOSEN, TREASURES
+from rlsvi_paper.descendants.deep_sea import CHOSEN
 from rlsvi_paper.drawing import Picture, labelled, legend, means, panels, runs, ticks_at
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import cells, having, rows_where, seeds_of, times_as_much
@@ -94,7 +95,7 @@ def ensemble_regret(*, task: str, agent: str, episodes: int, seed: int, members:
         player = EnsembleRLSVI(members=members, perturb=perturb, prior_scale=prior_scale, **prior)
         history = yield Play(player, problem, episodes)
     best = float(problem.mdp.table.start @ problem.solution.V[0])
-    reached = np.flatnonzero(np.cumsum(history.regret <= 0.5 * best) >= TREASURES)
+    reached = np.flatnonzero(np.cumsum(history.regret <= 0.5 * best) >= REWARDS)
     return {
         "time": float(reached[0] + 1) if len(reached) else math.inf,
         "regret": float(history.regret.sum() / (episodes * problem.random_regret)),
