@@ -82,12 +82,13 @@ def jobs(sizes: list[int], stochastic: list[int], short: list[int], limit: int, 
         The sizes of dithering, which learns in small seas alone. With ε = .5 they go up to N = 20: in
         larger seas even the optimal policy would hardly find ten treasures within the limit.
     """
-    plan = [(agent, N, False, limit) for agent in LEARNING for N in sizes if agent != AGNOSTIC or N <= 50]
-    plan += [(agent, N, True, limit) for agent in LEARNING if agent != PLAIN for N in stochastic]
-    plan += [(DITHERING, N, False, limit) for N in short] + [
-        (DITHERING_MORE, N, False, limit) for N in short if N <= UNLEARNED_SIZE
+    plan = [
+        *((agent, N, False, limit) for agent in LEARNING for N in sizes if agent != AGNOSTIC or N <= 50),
+        *((agent, N, True, limit) for agent in LEARNING if agent != PLAIN for N in stochastic),
+        *((DITHERING, N, False, limit) for N in short),
+        *((DITHERING_MORE, N, False, limit) for N in short if N <= UNLEARNED_SIZE),
+        (POSTERIOR, sizes[0], False, limit // 25),
     ]
-    plan += [(POSTERIOR, sizes[0], False, limit // 25)]
     return [
         Job.of(
             treasure_time,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -60,15 +61,13 @@ def jobs(members: list[int], episodes: int, seeds: int, noisy: int) -> list[Job]
         The runs of RLSVI and of its limit in a stochastic sea, a few of which never learn.
     """
     found = []
-    for task in PROBLEMS:
-        players: list[dict[str, Any]] = [{"agent": EXACT}]
-        players += [{"agent": kind, "members": M} for kind in KINDS for M in members]
-        for player in players:
-            cost = episodes * (2e-5 + 1e-6 * player.get("members", 0))
-            what: dict[str, Any] = {"task": task, "episodes": episodes, **player}
-            compared = player["agent"] == EXACT or player == {"agent": TARGETS, "members": MANY_MEMBERS}
-            runs = max(noisy, seeds) if task == STOCHASTIC and compared else seeds
-            found += [Job.of(ensemble_regret, cost, **what, seed=seed) for seed in range(runs)]
+    ensembles: list[dict[str, Any]] = [{"agent": kind, "members": M} for kind in KINDS for M in members]
+    for task, player in product(PROBLEMS, [{"agent": EXACT}, *ensembles]):
+        cost = episodes * (2e-5 + 1e-6 * player.get("members", 0))
+        compared = player["agent"] == EXACT or player == {"agent": TARGETS, "members": MANY_MEMBERS}
+        runs = max(noisy, seeds) if task == STOCHASTIC and compared else seeds
+        run = partial(Job.of, ensemble_regret, cost, task=task, episodes=episodes, **player)
+        found += [run(seed=seed) for seed in range(runs)]
     return found
 
 

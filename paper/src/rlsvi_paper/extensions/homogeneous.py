@@ -42,11 +42,18 @@ def jobs(sizes: list[Size], episodes: int, seeds: int) -> list[Job]:
         for agent, pooled in MAKERS
         for scale in prior.SCALES[agent]
     ]
-    found = []
-    for who, (S, A, H), seed in product(players, sizes, range(seeds)):
-        cost = prior.learning_cost((S, A, H), episodes)
-        found.append(Job.of(homogeneous_regret, cost, **who, states=S, actions=A, horizon=H, seed=seed))
-    return found
+    return [
+        Job.of(
+            homogeneous_regret,
+            prior.learning_cost((S, A, H), episodes),
+            **who,
+            states=S,
+            actions=A,
+            horizon=H,
+            seed=seed,
+        )
+        for who, (S, A, H), seed in product(players, sizes, range(seeds))
+    ]
 
 
 @experiment

@@ -52,15 +52,19 @@ def jobs(episodes: int, runs: int, chain: int, few: int, more: int, seeds: int) 
         Times as many instances for the two agents whose ratio is near the limit that it is judged by.
     """
     found = []
-    plan = [("engine", agent, nu, episodes, runs) for agent, nu in AGENTS]
-    plan += [("chain", agent, nu, chain, 1) for agent, nu in ON_CHAIN]
+    plan = [
+        *(("engine", agent, nu, episodes, runs) for agent, nu in AGENTS),
+        *(("chain", agent, nu, chain, 1) for agent, nu in ON_CHAIN),
+    ]
     for task, agent, nu, count, times in plan:
         slow = agent == "gradient"
         cost = (2e-2 if slow else 1e-4) * count * times
         size = {"episodes": count, "runs": 1 if slow else times}
         many = more * seeds if task == "engine" and agent in MORE_SEEDS else seeds
-        for seed in range(0, many, few if slow else 1):
-            found.append(Job.of(learning_regret, cost, task=task, agent=agent, nu=nu, **size, seed=seed))
+        found += [
+            Job.of(learning_regret, cost, task=task, agent=agent, nu=nu, **size, seed=seed)
+            for seed in range(0, many, few if slow else 1)
+        ]
     return found
 
 
