@@ -29,7 +29,6 @@ SLOW = {  # much to compile, which no other test of the first suite needs
     "rlsvi.evidence",
     "rlsvi_paper.agents.learn_concurrently",
     "rlsvi_shop.judge",
-    "rlsvi_paper.tetris.play_mean",
     "rlsvi_paper.loops.concurrent.simulate_concurrent",
     "rlsvi.simulate.simulate_continual",
     "rlsvi_paper.tetris.simulate_tetris",

@@ -19,6 +19,7 @@ from rlsvi.envs import FiniteMDPEnv
 from rlsvi_paper import tetris
 from rlsvi_paper.agents import GaussianPSRL
 from rlsvi_paper.tetris import Tetris, TetrisEnv, simulate_tetris
+from rlsvi_paper.tetris.basis import _desk, _look
 
 SMALL = (8, 5, "IOSZ")
 
@@ -33,7 +34,9 @@ def tetris_boards(*given):
             while not over and t < 40:
                 action = (17 * t + t * t // 5) % int(info["action_mask"].sum())
                 for kind in ("bertsekas", "dellacherie"):
-                    found[kind] += Tetris(kind).afterstates(seen)
+                    desk = _desk(kind, seen)
+                    n, room = _look(desk, seen, len(desk.room.removed)), desk.room
+                    found[kind] += [room.planes[:, :n].T.copy(), room.removed[:n], room.fatal[:n]]
                 found["boards"].append(seen["board"])
                 found["played"].append([seen["piece"], action, info["action_mask"].sum()])
                 (seen, reward, over, _, info), t = env.step(action), t + 1

@@ -1,24 +1,16 @@
 """The public functions of the reproduction with one wrong argument; see tests/fuzzing.py."""
 
-import numpy as np
 import pytest
 from agent_cases import CASES
 
 import rlsvi
-from fuzzing import Budget, Call, Fuzz, Try, agent_calls, env, own_folder, plays, remembered
+from fuzzing import Budget, Call, Fuzz, Try, agent_calls, env, own_folder, plays
 from rlsvi import problems
 from rlsvi_paper import tetris
 
 
 def _rules():
     return tetris.rules(4, 4, "SZ")  # no game is long
-
-
-@remembered
-def _tetris_agent():
-    agent = rlsvi.StationaryRLSVI(basis=tetris.Tetris(), seed=0)
-    tetris.simulate_tetris(agent, _rules(), 1, max_pieces=3)
-    return agent
 
 
 def _in_game():
@@ -38,9 +30,6 @@ CALLS = {
         ),
     ),
     "rlsvi_paper.tetris.TetrisEnv": Call(lambda: {"height": 4, "width": 4, "pieces": "O"}, plays),
-    "rlsvi_paper.tetris.play_mean": Call(
-        lambda: {"agent": _tetris_agent(), "rules": _rules(), "games": 1, "max_pieces": 3}
-    ),
     "rlsvi_paper.loops.concurrent.simulate_concurrent": Call(
         lambda: {
             "agent": rlsvi.RLSVI(seed=0),
@@ -70,7 +59,6 @@ CALLS = {
             "max_pieces": 3,
         }
     ),
-    "rlsvi_paper.tetris.level": Call(lambda: {"scores": np.array([1.0, 2.0])}),
     "rlsvi_paper.tetris.policy_iteration": Call(
         lambda: {
             "rules": _rules(),

@@ -9,7 +9,7 @@ from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.solve import backward_induction
 from rlsvi.simulate import simulate
 from rlsvi_paper.descendants.seed_sampling import SCHEMES, SEEDS
-from rlsvi_paper.loops.staggered import Scheme, SharedTable, layers_of
+from rlsvi_paper.loops.staggered import Scheme, SharedTable, add, layers_of, plan
 
 LAM, SIGMA = 2.0, 0.5
 RIVER = layers_of(problems.river_swim(4, 5).mdp)
@@ -49,14 +49,16 @@ def test_a_problem_with_noisy_rewards_is_refused():
         layers_of(problems.deep_sea(4, stochastic=True).mdp)
 
 
-def test_what_is_out_of_range_does_not_reach_compiled_code():
-    shared = SharedTable(RIVER, 2, SCHEMES[SEEDS], LAM, SIGMA, seed=0)
-    for transition in ((5, 0, 0, 0), (0, 4, 0, 0), (0, 0, 2, 0), (0, 0, 0, 4), (-1, 0, 0, 0)):
-        with pytest.raises(ValueError, match="a transition"):
-            shared.add(*transition)
-    for agent, since in ((2, 0), (0, 5), (-1, 0)):
-        with pytest.raises(ValueError, match=r"agent|since"):
-            shared.plan(agent, since)
+def learn(shared, transition):
+    add(shared.learned, *transition, shared.sigma, shared.stream)
+
+
+def plan_from(shared, agent, since):
+    V = np.zeros((len(RIVER.size), RIVER.r.shape[1]))
+    plan(RIVER, shared.learned, shared.Q[agent], V, agent, since, shared.ridge, shared.sigma, shared.stream)
+
+
+def test_what_is_out_of_range_is_refused():
     for wrong in ((0, LAM, SIGMA), (2, 0.0, SIGMA), (2, LAM, 0.0)):
         with pytest.raises(ValueError, match=r"agents|lam|sigma"):
             SharedTable(RIVER, wrong[0], SCHEMES[SEEDS], *wrong[1:])
@@ -69,7 +71,7 @@ def test_seeds_have_a_prior_draw_and_noise_of_their_own():
     assert (abs(prior.std(axis=0) * np.sqrt(LAM) - 1) < 5 / np.sqrt(2 * K)).all()
     for _ in range(2):
         before = shared.learned.noise[:, 0, 0, 1].copy()
-        shared.add(0, 0, 1, 1)
+        learn(shared, (0, 0, 1, 1))
         noise = shared.learned.noise[:, 0, 0, 1] - before
         assert abs(noise.std() / SIGMA - 1) < 5 / np.sqrt(2 * K)
         assert abs(noise.mean()) < 5 * SIGMA / np.sqrt(K)
@@ -137,10 +139,10 @@ def test_a_member_is_a_regression_on_its_perturbed_targets():
     noise = [[] for _ in RIVER.r]
     for h, s, a, following in lived(RIVER, 20, 0):
         before = shared.learned.noise.copy()
-        shared.add(h, s, a, following)
+        learn(shared, (h, s, a, following))
         noise[h].append((s, a, following, (shared.learned.noise - before)[:, h, s, a]))
     for k in range(K):
-        shared.plan(k, 0)
+        plan_from(shared, k, 0)
         V = np.zeros(4)
         for h in reversed(range(5)):
             X, y = np.zeros((len(noise[h]), 8)), np.zeros(len(noise[h]))
@@ -157,9 +159,9 @@ def test_a_draw_has_the_mean_and_the_variance_of_the_posterior():
     K = 20_000
     shared = SharedTable(RIVER, K, Scheme(seeds=False, replan=True), LAM, SIGMA, seed=2)
     for transition in lived(RIVER, 20, 3):
-        shared.add(*transition)
+        learn(shared, transition)
     for k in range(K):
-        shared.plan(k, 4)
+        plan_from(shared, k, 4)
     assert not shared.Q[:, :4].any()  # only the last period was asked for
     n = shared.learned.n[4]
     std, mean = 1 / np.sqrt(n / SIGMA**2 + LAM), n * RIVER.r[4] / (n + LAM * SIGMA**2)

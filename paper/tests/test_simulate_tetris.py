@@ -19,9 +19,9 @@ from rlsvi import (
 from rlsvi.bases import StateFeatures
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.regression import FactorError
-from rlsvi_paper.tetris import Tetris, level, rules
+from rlsvi_paper.tetris import Tetris, rules
 from rlsvi_paper.tetris.environment import TetrisEnv
-from rlsvi_paper.tetris.loop import play_mean, simulate_tetris
+from rlsvi_paper.tetris.loop import simulate_tetris
 from saved import read, write
 from twin import assert_same, state_of
 from watch import python
@@ -227,12 +227,9 @@ def test_no_games_change_nothing():
 def test_bad_arguments():
     _, board, _ = board_of({})
     for other in (rlsvi.RLSVI(basis=Tetris()), StationaryRLSVI(), StationaryRLSVI(basis=StateFeatures(np.ravel))):
-        for call in (lambda a: simulate_tetris(a, board, 1), lambda a: play_mean(a, board, 1)):
-            with pytest.raises(TypeError, match=r"must be a StationaryRLSVI or StationaryLSVI with basis"):
-                call(other)
+        with pytest.raises(TypeError, match=r"must be a StationaryRLSVI or StationaryLSVI with basis"):
+            simulate_tetris(other, board, 1)
     agent = StationaryRLSVI(**AFTER)
-    with pytest.raises(RuntimeError, match="has learned nothing yet"):
-        play_mean(agent, board, 1)
     with pytest.raises(ValueError, match="games must be a whole number of at least 0"):
         simulate_tetris(agent, board, -1)
     with pytest.raises(ValueError, match="max_pieces must be a whole number of at least 1"):
@@ -240,9 +237,8 @@ def test_bad_arguments():
     simulate_tetris(agent, board, 2)
     before = state_of(agent)
     for bad in (None, 20, {"height": 8}):
-        for call in (simulate_tetris, play_mean):
-            with pytest.raises(TypeError, match=r"rules must be what rlsvi_paper.tetris.rules\(\) returns, got"):
-                call(agent, bad, 1)
+        with pytest.raises(TypeError, match=r"rules must be what rlsvi_paper.tetris.rules\(\) returns, got"):
+            simulate_tetris(agent, bad, 1)
     for bad in (None, {"board": np.full((8, 4), 7), "piece": 0}):
         with pytest.raises(ValueError, match=r"needs observations|zeros and ones only"):
             agent.predict(bad)
@@ -276,7 +272,6 @@ def test_an_agent_keeps_to_the_rules_it_has_learned_by(units, name, tmp_path):
         before = state_of(agent)
         for go_on in (
             lambda agent: simulate_tetris(agent, rules(**other), 1),
-            lambda agent: play_mean(agent, rules(**other), 1),
             lambda agent: agent.learn(TetrisEnv(**other), episodes=1),
         ):
             message = (
@@ -334,37 +329,7 @@ def test_a_setting_that_is_none_is_refused(tmp_path):
         rlsvi.load(tmp_path / "agent")
 
 
-# ---- levels -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", ["literal", "afterstate"])
-def test_games_of_the_mean_are_those_of_predict(form):
-    env, board, _ = board_of({"height": 10, "width": 5})
-    agent = StationaryRLSVI(basis=Tetris(), form=form, seed=1)
-    simulate_tetris(agent, board, 30)
-    before = state_of(agent)
-    for seed in range(4):
-        scores = play_mean(agent, board, 1, max_pieces=60, seed=seed)
-        observation, info = env.reset(seed=seed)
-        rows, pieces, over = 0, 0, False
-        while not over and pieces < 60:
-            action, _ = agent.predict(observation, deterministic=True, action_mask=info["action_mask"])
-            observation, reward, over, _, info = env.step(action)
-            rows, pieces = rows + reward, pieces + 1
-        assert (scores.rows[0], scores.pieces[0], scores.over[0]) == (rows, pieces, over)
-    assert_same(state_of(agent), before)
-
-
-def test_a_level_is_a_mean_with_its_standard_error():
-    rows = [3, 5, 10, 2]
-    found = level(rows)
-    assert found.mean == 5.0
-    assert found.error == pytest.approx(np.sqrt(((-2) ** 2 + 0 + 5**2 + (-3) ** 2) / 3 / 4))
-    assert str(found) == "5 +- 2"
-    assert np.isnan(level([7]).error)
-    assert found.game_over is None
-    with pytest.raises(ValueError, match="there is no level of none"):
-        level([])
+# ---- games ------------------------------------------------------------------------------------------------
 
 
 def test_every_game_knows_its_rule():
@@ -373,19 +338,15 @@ def test_every_game_knows_its_rule():
         for rule in ("top row", "overflow")
     )
     assert (one.game_over.tolist(), two.game_over.tolist()) == (["top row"] * 2, ["overflow"] * 2)
-    assert level(two).game_over == "overflow"
-    both = module.Games(*(np.concatenate(columns) for columns in zip(one, two, strict=True)))
-    with pytest.raises(ValueError, match=r"one rule, game_over, .*: take the level of each"):
-        level(both)
 
 
 def test_it_learns():
     """On a board 10 by 6: from a few rows a game to forty and more."""
     agent = StationaryRLSVI(**AFTER)
     found = simulate_tetris(agent, rules(10, 6), 120)
-    last = level(found.rows[-40:])
+    last = found.rows[-40:]
     assert found.rows[:5].mean() < 5
-    assert last.mean - 3 * last.error > 20
+    assert last.mean() - 3 * last.std(ddof=1) / len(last) ** 0.5 > 20
     assert not agent.diverged
     share = found.rows[-40:].sum() * 6 / (4 * found.pieces[-40:].sum())  # of the cells placed
     assert 0.8 < share < 1.0

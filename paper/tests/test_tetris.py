@@ -10,7 +10,7 @@ import tetris_twin as twin
 
 import rlsvi_paper.tetris
 from rlsvi.core.random import reseed, stream, uniform
-from rlsvi_paper.tetris import LETTERS, Exact, Level, level, play, policy_iteration, rules, scoring_weights, solve
+from rlsvi_paper.tetris import LETTERS, Exact, play, policy_iteration, rules, scoring_weights, solve
 from rlsvi_paper.tetris.features import (
     BERTSEKAS,
     DELLACHERIE,
@@ -117,7 +117,7 @@ def test_all_placements_against_pieces_that_fall_row_by_row(height, width, game_
                 assert np.array_equal(room.removed[:n], removed)
                 assert np.array_equal(room.fatal[:n], fatal)
             a = int(rng.integers(n))
-            assert place(r, game, a) == removed[a]
+            assert place(r, game, r.placements.first[piece] + a) == removed[a]
             assert np.array_equal(cells_of(game, width), boards[a])
             assert game.heights.tolist() == wanted[0][a, :width].tolist()
             assert game.cells[0] == boards[a].sum()
@@ -369,7 +369,7 @@ def test_bad_players():
         with pytest.raises(ValueError, match=message):
             play(rules(), BERTSEKAS, *arguments)
     for kind in (7, 2, -1, True, 0.0, "bertsekas", None):
-        with pytest.raises(ValueError, match=r"kind must be one of 0 \(bertsekas\), 1 \(dellacherie\), got"):
+        with pytest.raises(ValueError, match=r"kind must be (a whole number of at least 0|at most 1), got"):
             play(rules(), kind, np.zeros(22), 1, 1)
 
 
@@ -408,8 +408,6 @@ def test_rules_know_what_they_were_told_and_scores_know_their_rule(game_over):
     assert scores.game_over == game_over
     assert policy_iteration(r, np.zeros(10), iterations=0, games=1).game_over == game_over
     assert solve(rules(3, 4, "OZ", game_over)).game_over == game_over
-    assert level(scores) == Level(scores.rows.mean(), pytest.approx(np.ptp(scores.rows) / 2), game_over)
-    assert str(level([2, 2], game_over)) == f"2 +- 0 (game over: {game_over})"
 
 
 def test_the_streams_of_players_start_as_those_of_environments():

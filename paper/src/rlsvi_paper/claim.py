@@ -102,11 +102,6 @@ Verdicts = Iterator[Verdict | str]  # several, and remarks before, between and a
 Rows = Callable[[pl.DataFrame], pl.DataFrame]
 
 
-def all_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """The whole table."""
-    return frame
-
-
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper that states a result, and the function that judges it.
@@ -138,7 +133,7 @@ class Claim:
     where: str
     criterion: str
     judge: Judge
-    rows: Rows = all_rows
+    rows: Rows = lambda frame: frame
     kind: Kind = "experiment"
     otherwise: Why = "finding"
     place: str = "__main__:"
@@ -162,7 +157,7 @@ class About(TypedDict, total=False):
 
 
 def claim(
-    words: str, where: str, rows: Rows = all_rows, *, table: Row = (), **about: Unpack[About]
+    words: str, where: str, rows: Rows = lambda frame: frame, *, table: Row = (), **about: Unpack[About]
 ) -> Callable[[Callable[[pl.DataFrame], Verdict | Verdicts | Parts]], Claim]:
     """Declare that the function below judges what the paper says at `where`, on some rows of the table.
 

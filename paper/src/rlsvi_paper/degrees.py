@@ -24,18 +24,19 @@ hardly_any, .1 : what is said not to happen happens in at most a tenth of the ru
 Words that speak of no amount, such as "gracefully", have a criterion of their own, which says what it asks for.
 """
 
+from functools import partial
+
 from rlsvi.study.statistics import Interval
 from rlsvi_paper.claim import Verdict, between, choice
 
-
-def about_factor() -> float:
-    """How far from a value what is about as large may be."""
-    return choice("“about”, a factor of", 1.1, 1.05, 1.2)
-
-
-def significant() -> float:
-    """How many times as large something is that is significantly larger."""
-    return choice("“significantly”, a factor of", 1.1, 1.05, 1.2)
+about_factor = partial(choice, "“about”, a factor of", 1.1, 1.05, 1.2)
+significant = partial(choice, "“significantly”, a factor of", 1.1, 1.05, 1.2)
+much = partial(choice, "“much”, a factor of", 2.0, 1.5, 3.0)
+far = partial(choice, "“far”, a factor of", 10.0, 5.0, 20.0)
+nearly_all = partial(choice, "“consistently”, a share of", 0.8, 0.7, 0.9)
+most = partial(choice, "“most”, a share of", 0.5, 0.4, 0.6)
+as_good = partial(choice, "“as good”, a factor of", 1.25, 1.1, 1.5)
+hardly_any = partial(choice, "“hardly any”, a share of", 0.1, 0.05, 0.2)
 
 
 def little() -> float:
@@ -43,46 +44,6 @@ def little() -> float:
     return 1 - 1 / about_factor()
 
 
-def much() -> float:
-    """How many times as large something is that is much larger."""
-    return choice("“much”, a factor of", 2.0, 1.5, 3.0)
-
-
-def far() -> float:
-    """How many times as large something is that is far larger."""
-    return choice("“far”, a factor of", 10.0, 5.0, 20.0)
-
-
-def nearly_all() -> float:
-    """The share of runs in which something nearly always happens."""
-    return choice("“consistently”, a share of", 0.8, 0.7, 0.9)
-
-
-def most() -> float:
-    """The share that is most of all."""
-    return choice("“most”, a share of", 0.5, 0.4, 0.6)
-
-
-def as_good() -> float:
-    """How many times as much what is as good may lose."""
-    return choice("“as good”, a factor of", 1.25, 1.1, 1.5)
-
-
-def hardly_any() -> float:
-    """The share of what hardly ever happens."""
-    return choice("“hardly any”, a share of", 0.1, 0.05, 0.2)
-
-
 def about(interval: Interval, value: float, measured: str) -> Verdict:
     """Reproduced if all of the interval is about `value`, which is positive."""
     return between(interval, value / about_factor(), value * about_factor(), measured)
-
-
-def slightly_more(interval: Interval, measured: str) -> Verdict:
-    """Reproduced if all of the interval, of a ratio, is above 1 and about 1."""
-    return between(interval, 1.0, about_factor(), measured)
-
-
-def as_close(interval: Interval, measured: str) -> Verdict:
-    """Reproduced if all of the interval, of a ratio, is less than a factor of two away from 1."""
-    return between(interval, 1 / much(), much(), measured)

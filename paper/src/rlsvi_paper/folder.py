@@ -74,7 +74,7 @@ def settle(figure: Figure, folder: Path, entry: Entry) -> list[Verdict]:
         ],
         "digest": digest(figure, folder),
     }
-    _write_entry(folder, told)
+    write_file(folder / f"{figure.name}.json", json.dumps(told, indent=1, allow_nan=False).encode())
     return verdicts
 
 
@@ -82,10 +82,6 @@ def draw(figure: Figure, frame: pl.DataFrame, folder: Path) -> None:
     """Write the pictures of a figure."""
     for kind, data in pictures(figure, frame).items():
         write_file(folder / f"{figure.name}.{kind}", data)
-
-
-def _write_entry(folder: Path, entry: Entry) -> None:
-    write_file(folder / f"{entry['name']}.json", json.dumps(entry, indent=1, allow_nan=False).encode())
 
 
 def settle_again(

@@ -4,8 +4,8 @@ import os
 import platform
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,17 +21,12 @@ from rlsvi_paper import figure_called
 from rlsvi_paper.claim import Verdict
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.folder import settle, write_table
+from rlsvi_paper.progress import figure_bars
 
 FORMAT = 2
 
 Advance = Callable[[Job, bool], None]
 Plans = Mapping[str, Sequence[Job]]
-
-
-@contextmanager
-def unshown(plans: Plans) -> Iterator[Advance]:
-    """Show no progress."""
-    yield lambda job, fresh: None
 
 
 def reproduce(
@@ -42,7 +37,7 @@ def reproduce(
     seeds: int | None = None,
     executor: str | Executor = "processes",
     redo: bool = False,
-    progress: Callable[[Plans], AbstractContextManager[Advance]] = unshown,
+    progress: Callable[[Plans], AbstractContextManager[Advance]] = lambda plans: figure_bars(plans, show=False),
     judging: Callable[[str], None] = lambda name: None,
     command: str = "",
 ) -> dict[str, list[Verdict]]:
@@ -106,10 +101,6 @@ def finish(
 
 def _settings(jobs: Sequence[Job]) -> dict[str, list[Any]]:
     """The values that each setting takes, over all jobs."""
-    found: dict[str, dict[Any, None]] = {}
-    for job in jobs:
-        for name, value in job.settings.items():
-            found.setdefault(name, {})[value] = None
-    return {
-        name: sorted(values, key=lambda v: (v is None, isinstance(v, str), v)) for name, values in found.items()
-    }
+    names = dict.fromkeys(name for job in jobs for name in job.settings)
+    values = {name: {job.settings[name] for job in jobs if name in job.settings} for name in names}
+    return {name: sorted(it, key=lambda v: (v is None, isinstance(v, str), v)) for name, it in values.items()}

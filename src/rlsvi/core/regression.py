@@ -323,12 +323,17 @@ def add(total: Floats, error: Floats, x: Floats, scale: float) -> None:
     A million terms are then summed as accurately as one, which the unvisited directions of a posterior need.
     """
     for k in range(x.size):
-        term = scale * x[k]
-        rough = total[k] + term
-        part = rough - total[k]
-        carry = error[k] + ((total[k] - (rough - part)) + (term - part))
-        total[k] = rough + carry
-        error[k] = carry - (total[k] - rough)
+        total[k], error[k] = add_to(total[k], error[k], scale * x[k])
+
+
+@compiled
+def add_to(total: float, error: float, term: float) -> tuple[float, float]:
+    """Return total + error + term as a sum and its rounding error."""
+    rough = total + term
+    part = rough - total
+    carry = error + ((total - (rough - part)) + (term - part))
+    result = rough + carry
+    return result, carry - (result - rough)
 
 
 # ---- The posterior of a block-linear model, as a separate object -------------------------------------------

@@ -16,9 +16,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,7 +105,7 @@ def run_job(job: Job, expected: str) -> Done | Failed:
     try:
         if not _has_same_sources(job, expected):
             return Failed("this worker has other sources of rlsvi, or of the job: have the same everywhere")
-        function = _function_of(job)
+        function = resolve_name(job.function)
         begin = time.process_time()
         with one_thread_everywhere():
             given = () if job.given is None else (job.given,)
@@ -117,11 +117,6 @@ def run_job(job: Job, expected: str) -> Done | Failed:
 
 def _has_same_sources(job: Job, expected: str) -> bool:
     return sources.version(job.function) == expected
-
-
-def _function_of(job: Job) -> Any:
-    module, _, name = job.function.partition(":")
-    return getattr(import_module(module), name)
 
 
 def _run_each(jobs: Given) -> Answers:
@@ -136,7 +131,7 @@ def batch_key(job: Job) -> Any:
     The seed and real numbers, such as lam and sigma, do not change the size.
     """
     try:
-        if not hasattr(_function_of(job), "play_together"):
+        if not hasattr(resolve_name(job.function), "play_together"):
             return None
     except Exception:  # the process that runs the job will report it
         return None
@@ -166,8 +161,8 @@ def _outcomes_on_card(jobs: Given, fewest: int) -> list[Any] | None:
         if not all(_has_same_sources(job, expected) for job, expected in jobs):
             raise TypeError("this process has other sources of rlsvi, or of the job: have the same everywhere")
         with one_thread_everywhere():
-            outcomes: list[Any] = _function_of(jobs[0][0]).play_together([job.settings for job, _ in jobs], fewest)
-            return outcomes
+            function = resolve_name(jobs[0][0].function)
+            return list(function.play_together([job.settings for job, _ in jobs], fewest))
     except TooLittleMemory:
         return None if len(jobs) > 1 else [None]
     except Exception as error:

@@ -189,7 +189,6 @@ def _unsealed(data: bytes) -> dict[str, str] | None:
 
 
 def _check_label(label: Path) -> None:
-    """Check that this version can read the store."""
     try:
         found = json.loads(label.read_bytes())
         known = (found["store"], found["format"]) == ("rlsvi", FORMAT)

@@ -121,18 +121,13 @@ def _round(agent: Agent, envs: list[Env[Any, Any]], shared: bool) -> list[float]
             episodes.append(steps)
             returns.append(paid)
         agent._expect(returns)
-        agent._learner = _learn_from(learner, episodes)
+        after = copy(learner)  # the learner itself does not change
+        after.mind = copy_of(learner.mind)
+        for steps in episodes:
+            after = after.remember([_now(after, step) for step in steps], None, ended=True)
+        agent._learner = after
     agent._notice()
     return returns
-
-
-def _learn_from(learner: FiniteLearner, episodes: list[list[Step]]) -> FiniteLearner:
-    """Return a learner that has also learned from these episodes; the one given does not change."""
-    after = copy(learner)
-    after.mind = copy_of(learner.mind)
-    for steps in episodes:
-        after = after.remember([_now(after, step) for step in steps], None, ended=True)
-    return after
 
 
 def _now(learner: FiniteLearner, step: Step) -> Step:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from itertools import product
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -53,14 +52,21 @@ def jobs(steps: int, limit: int, seeds: int) -> list[Job]:
     seeds
         How many runs there are for each rho of at most .05.
     """
-    found = []
-    for i, (rho_is, deterministic) in product(range(steps + 1), READINGS):
-        cost = seconds(N, K, limit * (0.1 + 0.9 * i / steps))
-        reading: dict[str, Any] = {"rho": i / steps, "rho_is": rho_is, "deterministic": deterministic}
-        for repeat in range(seeds if i / steps <= WINDOW else 1):
-            size = {"length": N, "features": K, "seed": i + 10_000 * repeat, "limit": limit}
-            found.append(Job.of(learning_time, cost, **size, **reading))
-    return found
+    return [
+        Job.of(
+            learning_time,
+            seconds(N, K, limit * (0.1 + 0.9 * i / steps)),
+            length=N,
+            features=K,
+            seed=i + 10_000 * repeat,
+            limit=limit,
+            rho=i / steps,
+            rho_is=rho_is,
+            deterministic=deterministic,
+        )
+        for i, (rho_is, deterministic) in product(range(steps + 1), READINGS)
+        for repeat in range(seeds if i / steps <= WINDOW else 1)
+    ]
 
 
 def within(frame: pl.DataFrame, reading: Reading, low: float, high: float) -> Floats:

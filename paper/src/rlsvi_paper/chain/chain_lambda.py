@@ -58,12 +58,9 @@ def stable(middle: Floats, reference: int, random: float = np.inf) -> Bools:
 
 def decades(values: Floats, fine: Bools, reference: int) -> float:
     """Orders of magnitude of the unbroken stable range around the reference."""
-    low = high = reference
-    while low > 0 and fine[low - 1]:
-        low -= 1
-    while high + 1 < len(values) and fine[high + 1]:
-        high += 1
-    return float(np.log10(values[high] / values[low]))
+    sides = fine[:reference][::-1], fine[reference + 1 :]
+    below, above = (int(np.logical_and.accumulate(side).sum()) for side in sides)
+    return float(np.log10(values[reference + above] / values[reference - below]))
 
 
 def robust(found: dict[float, Floats], episodes: int, parameter: str, reference: float) -> Verdicts:

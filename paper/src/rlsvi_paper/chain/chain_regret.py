@@ -73,9 +73,11 @@ def jobs(episodes: int, long: int, seeds: int) -> list[Job]:
         RLSVI and epsilon-greedy are also run for so many episodes with so many seeds.
     """
     first = min(episodes, FIRST_EPISODES)
-    curve = [(settings, False, episodes, seed) for settings in (RLSVI, EPSILON) for seed in range(long)]
-    curve += [(RLSVI, per_period, first, seed) for per_period in BASES for seed in range(seeds)]
-    curve += [({"agent": name}, False, first, 0) for name in SCHEDULES]
+    curve: list[tuple[dict[str, Any], bool, int, int]] = [
+        *((settings, False, episodes, seed) for settings in (RLSVI, EPSILON) for seed in range(long)),
+        *((RLSVI, per_period, first, seed) for per_period in BASES for seed in range(seeds)),
+        *(({"agent": name}, False, first, 0) for name in SCHEDULES),
+    ]
     found = [_run(*it) for it in curve] + learning_jobs([N], [None], seeds, 20_000)
     return list({job.name: job for job in found}.values())
 

@@ -1,7 +1,8 @@
 """Runs on the chain that several figures share, and the bounds that their learning times are compared with."""
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 
 from rlsvi import problems
 from rlsvi.agents import LSVI, RLSVI
+from rlsvi.agents.agent import Agent
 from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
 from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats, Longs
@@ -54,15 +56,23 @@ def learning_time(
     return {"time": (yield from until_learned(agent, problem, limit)), **found}
 
 
-def until_learned(agent: FiniteHorizonAgent, problem: Problem, limit: int) -> Generator[Play, History, float]:
-    """Play until ten rewards; return the number of episodes, infinite if not within `limit`."""
-    rewards = 0.0
+def until_learned(
+    agent: Agent,
+    problem: Problem,
+    limit: int,
+    counted: Callable[[History], Any] = attrgetter("reward"),
+    regret: bool = False,
+) -> Generator[Play, History, float]:
+    """Play until ten rewards, or ten of what is counted instead; return the number of episodes, infinite if not
+    within `limit`.
+    """
+    found = 0.0
     for played in range(0, limit, CHUNK):
-        history = yield Play(agent, problem, min(CHUNK, limit - played), regret=False)
-        reached = np.flatnonzero(rewards + np.cumsum(history.reward) >= REWARDS)
+        history = yield Play(agent, problem, min(CHUNK, limit - played), regret=regret)
+        reached = np.flatnonzero(found + np.cumsum(counted(history)) >= REWARDS)
         if len(reached):
             return float(played + reached[0] + 1)
-        rewards += history.reward.sum()
+        found += counted(history).sum()
     return math.inf
 
 

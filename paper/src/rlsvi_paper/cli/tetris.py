@@ -68,10 +68,11 @@ def tetris(
 
 def _trained(games: int, seed: int, given: dict[str, Any], progress: bool) -> tuple[Any, dict[str, Any]]:
     """An agent that has learned so many games, and its rules."""
-    from rlsvi_paper.tetris import level, rules
+    from rlsvi_paper.tetris import rules
 
     by = rules(**rules(**given).setting)  # checked before more is loaded
     from rlsvi import StationaryRLSVI
+    from rlsvi_paper.claim import mean_se
     from rlsvi_paper.tetris import Tetris
     from rlsvi_paper.tetris.loop import simulate_tetris
 
@@ -80,7 +81,7 @@ def _trained(games: int, seed: int, given: dict[str, Any], progress: bool) -> tu
         learned = simulate_tetris(agent, by, games, advance=advance)
     last = min(games, 10)
     if progress:
-        reached = level(learned.rows[-last:], by.game_over)
+        reached = f"{mean_se(learned.rows[-last:].astype(float))} (game over: {by.game_over})"
         print(f"rows removed per game in the last {last} of {games} games: {reached}", file=sys.stderr)
     return agent, by.setting
 

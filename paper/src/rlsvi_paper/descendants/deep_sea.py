@@ -4,8 +4,8 @@ Uniform play finds the treasure once in 2^N episodes, on average. Dithering need
 greedy actions avoid the cost of moving right, only random ones lead to the treasure.
 """
 
-import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +15,12 @@ from rlsvi import problems
 from rlsvi.agents import LSVI, PSRL, RLSVI, EnsembleRLSVI, EpsilonGreedy
 from rlsvi.agents.agent import Agent
 from rlsvi.core.compile import Floats
-from rlsvi.study.experiment import Play, Playing, experiment
+from rlsvi.simulate.finite import History
+from rlsvi.study.experiment import Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
 from rlsvi.study.statistics import bootstrap, median, power_law
+from rlsvi_paper.chain.learning import until_learned
 from rlsvi_paper.claim import (
     Part,
     Parts,
@@ -37,8 +39,6 @@ from rlsvi_paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, 
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import cells, having, rows_where, seeds_of, times_as_much
 
-CHUNK = 50  # episodes between two looks at the treasures found
-TREASURES = 10  # as many as the rewards that count as learning on the chain
 # lam and sigma by whether the sea is stochastic, chosen at N = 10
 CHOSEN = {False: (10.0, 0.001), True: (1.0, 0.3)}
 RHO = 1e-4  # the variance of the noise of agnostic functions
@@ -51,23 +51,18 @@ LEARNED_SIZE, UNLEARNED_SIZE = 4, 20  # the sizes up to which dithering is to le
 
 
 class Diver(NamedTuple):
-    """An agent, given lam, sigma and its seed, and the basis it uses."""
+    """An agent, given lam, sigma and its seed, RLSVI unless told otherwise, and the basis it uses."""
 
-    agent: Callable[[float, float, int], Agent]
+    agent: Callable[[float, float, int], Agent] = lambda lam, sigma, seed: RLSVI(lam=lam, sigma=sigma, seed=seed)
     features: bool = False
     rho: float | None = None
 
 
-def sampling(lam: float, sigma: float, seed: int) -> Agent:
-    """Return RLSVI."""
-    return RLSVI(lam=lam, sigma=sigma, seed=seed)
-
-
 DIVERS = {
-    TABLE: Diver(sampling),
+    TABLE: Diver(),
     PLAIN: Diver(lambda lam, sigma, seed: RLSVI(lam=1.0, sigma=0.1, seed=seed)),
-    COHERENT: Diver(sampling, features=True),
-    AGNOSTIC: Diver(sampling, features=True, rho=RHO),
+    COHERENT: Diver(features=True),
+    AGNOSTIC: Diver(features=True, rho=RHO),
     ENSEMBLE: Diver(lambda lam, sigma, seed: EnsembleRLSVI(members=20, lam=lam, sigma=sigma, seed=seed)),
     POSTERIOR: Diver(lambda lam, sigma, seed: PSRL(alpha_P=0.01, reward_range=(-0.01, 1.0), seed=seed)),
     DITHERING: Diver(lambda lam, sigma, seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.1), seed=seed)),
@@ -87,19 +82,27 @@ def jobs(sizes: list[int], stochastic: list[int], short: list[int], limit: int, 
         The sizes of dithering, which learns in small seas alone. With ε = .5 they go up to N = 20: in
         larger seas even the optimal policy would hardly find ten treasures within the limit.
     """
-    plan = [(agent, N, False, limit) for agent in LEARNING for N in sizes if agent != AGNOSTIC or N <= 50]
-    plan += [(agent, N, True, limit) for agent in LEARNING if agent != PLAIN for N in stochastic]
-    plan += [(DITHERING, N, False, limit) for N in short] + [
-        (DITHERING_MORE, N, False, limit) for N in short if N <= UNLEARNED_SIZE
+    plan = [
+        *((agent, N, False, limit) for agent in LEARNING for N in sizes if agent != AGNOSTIC or N <= 50),
+        *((agent, N, True, limit) for agent in LEARNING if agent != PLAIN for N in stochastic),
+        *((DITHERING, N, False, limit) for N in short),
+        *((DITHERING_MORE, N, False, limit) for N in short if N <= UNLEARNED_SIZE),
+        (POSTERIOR, sizes[0], False, limit // 25),
     ]
-    plan += [(POSTERIOR, sizes[0], False, limit // 25)]
-    found = []
-    for agent, N, random, longest in plan:
-        lam, sigma = CHOSEN[random]
-        setting: dict[str, Any] = {"agent": agent, "size": N, "stochastic": random, "lam": lam, "sigma": sigma}
-        for seed in range(seeds):
-            found.append(Job.of(treasure_time, seconds(agent, N), **setting, limit=longest, seed=seed))
-    return found
+    return [
+        Job.of(
+            treasure_time,
+            seconds(agent, N),
+            agent=agent,
+            size=N,
+            stochastic=random,
+            lam=CHOSEN[random][0],
+            sigma=CHOSEN[random][1],
+            limit=longest,
+            seed=seed,
+        )
+        for (agent, N, random, longest), seed in product(plan, range(seeds))
+    ]
 
 
 def seconds(agent: str, size: int) -> float:
@@ -121,16 +124,12 @@ def treasure_time(
     diver = DIVERS[agent]
     basis: dict[str, Any] = {"features": size, "rho": diver.rho} if diver.features else {}
     problem = problems.deep_sea(size, stochastic=stochastic, seed=problem_seed, **basis)
-    player, best, found = diver.agent(lam, sigma, agent_seed), float(problem.solution.V[0, 0]), 0
-    for played in range(0, limit, CHUNK):
-        history = yield Play(player, problem, min(CHUNK, limit - played), regret=stochastic)
-        lost = history.regret if stochastic else history.realised
-        good = lost <= 0.5 * best
-        reached = np.flatnonzero(found + np.cumsum(good) >= TREASURES)
-        if len(reached):
-            return {"time": float(played + reached[0] + 1)}
-        found += int(good.sum())
-    return {"time": math.inf}
+    player, best = diver.agent(lam, sigma, agent_seed), float(problem.solution.V[0, 0])
+
+    def good(history: History) -> Any:
+        return (history.regret if stochastic else history.realised) <= 0.5 * best
+
+    return {"time": (yield from until_learned(player, problem, limit, good, regret=stochastic))}
 
 
 def times_of(frame: pl.DataFrame, agent: str, stochastic: bool = False) -> dict[Any, Floats]:

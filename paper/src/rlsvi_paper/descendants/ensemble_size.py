@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -17,9 +18,10 @@ from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
 from rlsvi.study.statistics import Interval, bootstrap, mean, median
+from rlsvi_paper.chain.learning import REWARDS
 from rlsvi_paper.claim import Parts, Verdict, Verdicts, at_least, at_most, between, claim, share_of
 from rlsvi_paper.degrees import as_good, hardly_any, much
-from rlsvi_paper.descendants.deep_sea import CHOSEN, TREASURES
+from rlsvi_paper.descendants.deep_sea import CHOSEN
 from rlsvi_paper.drawing import Picture, labelled, legend, means, panels, runs, ticks_at
 from rlsvi_paper.figure import Figure
 from rlsvi_paper.results import cells, having, rows_where, seeds_of, times_as_much
@@ -59,15 +61,13 @@ def jobs(members: list[int], episodes: int, seeds: int, noisy: int) -> list[Job]
         The runs of RLSVI and of its limit in a stochastic sea, a few of which never learn.
     """
     found = []
-    for task in PROBLEMS:
-        players: list[dict[str, Any]] = [{"agent": EXACT}]
-        players += [{"agent": kind, "members": M} for kind in KINDS for M in members]
-        for player in players:
-            cost = episodes * (2e-5 + 1e-6 * player.get("members", 0))
-            what: dict[str, Any] = {"task": task, "episodes": episodes, **player}
-            compared = player["agent"] == EXACT or player == {"agent": TARGETS, "members": MANY_MEMBERS}
-            runs = max(noisy, seeds) if task == STOCHASTIC and compared else seeds
-            found += [Job.of(ensemble_regret, cost, **what, seed=seed) for seed in range(runs)]
+    ensembles: list[dict[str, Any]] = [{"agent": kind, "members": M} for kind in KINDS for M in members]
+    for task, player in product(PROBLEMS, [{"agent": EXACT}, *ensembles]):
+        cost = episodes * (2e-5 + 1e-6 * player.get("members", 0))
+        compared = player["agent"] == EXACT or player == {"agent": TARGETS, "members": MANY_MEMBERS}
+        runs = max(noisy, seeds) if task == STOCHASTIC and compared else seeds
+        run = partial(Job.of, ensemble_regret, cost, task=task, episodes=episodes, **player)
+        found += [run(seed=seed) for seed in range(runs)]
     return found
 
 
@@ -94,7 +94,7 @@ def ensemble_regret(*, task: str, agent: str, episodes: int, seed: int, members:
         player = EnsembleRLSVI(members=members, perturb=perturb, prior_scale=prior_scale, **prior)
         history = yield Play(player, problem, episodes)
     best = float(problem.mdp.table.start @ problem.solution.V[0])
-    reached = np.flatnonzero(np.cumsum(history.regret <= 0.5 * best) >= TREASURES)
+    reached = np.flatnonzero(np.cumsum(history.regret <= 0.5 * best) >= REWARDS)
     return {
         "time": float(reached[0] + 1) if len(reached) else math.inf,
         "regret": float(history.regret.sum() / (episodes * problem.random_regret)),

@@ -1,5 +1,6 @@
 """RLSVI by a nonparametric bootstrap on the chain: another way to randomize value functions."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,11 @@ FAR_LENGTH = (
 def jobs(lengths: list[int], short: list[int], limit: int, seeds: int) -> list[Job]:
     """Learning times; those of the bootstrap of the data alone, whose runs are long, on `short` chains."""
     plan = [(agent, N) for agent in (NORMAL, BOOTSTRAP) for N in lengths] + [(DATA_ALONE, N) for N in short]
-    found = []
-    for agent, N in plan:
-        cost = 4 * seconds(N, K, limit if agent == DATA_ALONE else 5.0 * N)
-        for seed in range(seeds):
-            found.append(Job.of(bootstrap_time, cost, agent=agent, length=N, features=K, limit=limit, seed=seed))
-    return found
+    cost = {(agent, N): 4 * seconds(N, K, limit if agent == DATA_ALONE else 5.0 * N) for agent, N in plan}
+    return [
+        Job.of(bootstrap_time, cost[agent, N], agent=agent, length=N, features=K, limit=limit, seed=seed)
+        for (agent, N), seed in product(plan, range(seeds))
+    ]
 
 
 @experiment

@@ -57,14 +57,16 @@ def jobs(states: list[int], steps: int, few: int, watched: int, more: int, seeds
     more
         Times as many seeds where kinds of noise are compared and where values may diverge.
     """
-    lives = [("table", agent, N, steps, more if agent in NOISES else 1) for agent in AGENTS for N in states]
-    lives += [(basis, agent, N, few, more) for basis in COHERENT for agent in NOISES for N in states]
-    lives += [("coherent", USUAL_EPSILON, N, few, 1) for N in states]
-    lives += [("places", noise, N, few, 1) for noise in NOISES for N in states]
-    lives += [("random", "paper", N, few, more) for N in states]
+    lives = [
+        *(("table", agent, steps, more if agent in NOISES else 1) for agent in AGENTS),
+        *((basis, agent, few, more) for basis in COHERENT for agent in NOISES),
+        ("coherent", USUAL_EPSILON, few, 1),
+        *(("places", noise, few, 1) for noise in NOISES),
+        ("random", "paper", few, more),
+    ]
     return [
         Job.of(continual_reward, 2e-6 * life, basis=basis, agent=agent, states=N, steps=life, seed=seed)
-        for basis, agent, N, life, times in lives
+        for (basis, agent, life, times), N in product(lives, states)
         for seed in range(times * seeds)
     ] + [
         Job.of(perturbations, 2e-4 * watched, noise=noise, states=states[0], steps=watched, seed=seed)

@@ -1,6 +1,7 @@
 """MDPs whose periods are alike: what agents gain that know it, and whether RLSVI stays close to PSRL."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -36,15 +37,23 @@ AGENTS = ("RLSVI", "PSRL", "UCRL2")
 
 def jobs(sizes: list[Size], episodes: int, seeds: int) -> list[Job]:
     """All agents at all their scales, on the same MDPs, with and without knowing that periods are alike."""
-    found = []
-    for agent, pooled in MAKERS:
-        for scale in prior.SCALES[agent]:
-            for S, A, H in sizes:
-                cost = episodes * (1e-6 + 5e-8 * S * A * H)
-                what: Any = {"agent": agent, "pooled": pooled, "scale": scale, "episodes": episodes}
-                what |= {"states": S, "actions": A, "horizon": H}
-                found += [Job.of(homogeneous_regret, cost, **what, seed=seed) for seed in range(seeds)]
-    return found
+    players: list[dict[str, Any]] = [
+        {"agent": agent, "pooled": pooled, "scale": scale, "episodes": episodes}
+        for agent, pooled in MAKERS
+        for scale in prior.SCALES[agent]
+    ]
+    return [
+        Job.of(
+            homogeneous_regret,
+            prior.learning_cost((S, A, H), episodes),
+            **who,
+            states=S,
+            actions=A,
+            horizon=H,
+            seed=seed,
+        )
+        for who, (S, A, H), seed in product(players, sizes, range(seeds))
+    ]
 
 
 @experiment

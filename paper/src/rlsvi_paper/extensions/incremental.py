@@ -7,7 +7,6 @@ import polars as pl
 
 from rlsvi import problems
 from rlsvi.agents import LSVIUCB, RLSVI, ByEvidence, GradientRLSVI, IncrementalRLSVI
-from rlsvi.agents.finite.rlsvi import FiniteLearner
 from rlsvi.core.compile import Floats
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.problems import Problem
@@ -53,15 +52,19 @@ def jobs(episodes: int, runs: int, chain: int, few: int, more: int, seeds: int) 
         Times as many instances for the two agents whose ratio is near the limit that it is judged by.
     """
     found = []
-    plan = [("engine", agent, nu, episodes, runs) for agent, nu in AGENTS]
-    plan += [("chain", agent, nu, chain, 1) for agent, nu in ON_CHAIN]
+    plan = [
+        *(("engine", agent, nu, episodes, runs) for agent, nu in AGENTS),
+        *(("chain", agent, nu, chain, 1) for agent, nu in ON_CHAIN),
+    ]
     for task, agent, nu, count, times in plan:
         slow = agent == "gradient"
         cost = (2e-2 if slow else 1e-4) * count * times
         size = {"episodes": count, "runs": 1 if slow else times}
         many = more * seeds if task == "engine" and agent in MORE_SEEDS else seeds
-        for seed in range(0, many, few if slow else 1):
-            found.append(Job.of(learning_regret, cost, task=task, agent=agent, nu=nu, **size, seed=seed))
+        found += [
+            Job.of(learning_regret, cost, task=task, agent=agent, nu=nu, **size, seed=seed)
+            for seed in range(0, many, few if slow else 1)
+        ]
     return found
 
 
@@ -131,12 +134,10 @@ class _Losing(FiniteMDPEnv):
         self._solution = problem.solution
 
     def reset(self, **options: Any) -> Any:
-        """A new episode."""
         self.lost.append(0.0)
         return super().reset(**options)
 
     def step(self, action: Any) -> Any:
-        """One step of it."""
         found = super().step(action)
         h, s = len(self._actions) - 1, self._path[-2]
         self.lost[-1] += float(self._solution.V[h, s] - self._solution.Q[h, s, int(action)])
@@ -152,41 +153,25 @@ def multiplications(agent: Any, skips: bool = True) -> float:
         Blocks of weights that no state has touched yet are left out, as they are. False: as if they were
         not.
     """
+    learner: Any = agent._learner
     if isinstance(agent, LSVIUCB):
-        assert agent._learner is not None
-        return float((agent._learner.mind.counts.into > 0).sum())  # probabilities times values
+        return float((learner.mind.counts.into > 0).sum())  # probabilities times values
+    d, H, A = learner.features.dim, learner.task.horizon, learner.task.actions
     if isinstance(agent, GradientRLSVI):
-        return _of_steps(agent)
-    memory = agent._learner.mind.memory
+        # Eight per feature of the transition replayed, one per feature of what follows; a mean over transitions.
+        kept = [learner.transitions(h) for h in range(H)]
+        touched = [[8 * len(seen.phi.value) + len(seen.following.value) for seen in past] for past in kept]
+        return float(agent.updates * sum(np.mean(period) for period in touched if period))
+    memory = learner.mind.memory
     blocks = float(memory.lives.sum() if skips else memory.alive.size)
-    return _of_plan(agent._learner, blocks) + _of_episode(agent, blocks)
-
-
-def _of_plan(learner: FiniteLearner, blocks: float) -> float:
-    """Two triangles a block, the sums over next states, and the values of known states (value_iteration)."""
-    memory, d = learner.mind.memory, learner.features.dim
-    states, sums = float(memory.states.sum()), float(memory.sums.sum())
-    return blocks * d**2 + (sums + states * learner.task.actions) * d
-
-
-def _of_episode(agent: Any, blocks: float) -> float:
-    """A rank-one update a step; if incremental the values of its states, and all factors if it forgets."""
-    learner: Any = agent._learner
-    d, H = learner.features.dim, learner.task.horizon
-    work = float(2 * H * d**2)
+    # Of a plan: two triangles a block, the sums over next states, and the values of known states.
+    planning = blocks * d**2 + (float(memory.sums.sum()) + float(memory.states.sum()) * A) * d
+    learning = float(2 * H * d**2)  # a rank-one update a step
     if isinstance(agent, IncrementalRLSVI):
-        work += H * learner.task.actions * d
-        if agent.step_sizes(agent.episodes, 1)[0] > 0:
-            work += blocks * (d**3 / 3 if agent.keep_prior else d**2 / 2)
-    return work
-
-
-def _of_steps(agent: GradientRLSVI) -> float:
-    """Eight per feature of the transition replayed, one per feature of what follows; a mean over transitions."""
-    learner: Any = agent._learner
-    kept = [learner.transitions(h) for h in range(learner.task.horizon)]
-    touched = [[8 * len(seen.phi.value) + len(seen.following.value) for seen in past] for past in kept]
-    return agent.updates * float(sum(np.mean(period) for period in touched if period))
+        learning += H * A * d  # the values of its states
+        if agent.step_sizes(agent.episodes, 1)[0] > 0:  # it forgets: all factors
+            learning += blocks * (d**3 / 3 if agent.keep_prior else d**2 / 2)
+    return float(planning + learning)
 
 
 def name_of(agent: str, nu: float) -> str:

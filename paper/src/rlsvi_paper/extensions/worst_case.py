@@ -1,11 +1,11 @@
 """RLSVI with the noise of worst-case bounds, clipped, and with bounded targets: what each is worth."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
 
 from rlsvi import problems
 from rlsvi.agents import PSRL, RLSVI, UCBVI
@@ -54,14 +54,12 @@ COMPARED = (RUSSO, CLIPPED, TUNED, BOUNDED, "UCBVI", "PSRL")
 
 def jobs(episodes: int, seeds: int) -> list[Job]:
     """All agents at all their scales, on all problems."""
-    found = []
-    for task in PROBLEMS:
-        for agent, scales in SCALES.items():
-            cost = episodes * (1e-4 if agent == "PSRL" else 3e-5)
-            what: Any = {"task": task, "agent": agent, "episodes": episodes}
-            for scale in scales:
-                found += [Job.of(worst_case_regret, cost, **what, scale=scale, seed=i) for i in range(seeds)]
-    return found
+    each = {agent: episodes * (1e-4 if agent == "PSRL" else 3e-5) for agent in SCALES}
+    return [
+        Job.of(worst_case_regret, each[agent], task=task, agent=agent, episodes=episodes, scale=scale, seed=seed)
+        for task, agent in product(PROBLEMS, SCALES)
+        for scale, seed in product(SCALES[agent], range(seeds))
+    ]
 
 
 class Setting(NamedTuple):
@@ -225,19 +223,16 @@ def draw(frame: pl.DataFrame) -> Picture:
     """The regret of all agents at all scales, over that of random play, on each problem."""
     figure, axes = panels(len(PROBLEMS), 4.6)
     for place, task in zip(axes, PROBLEMS, strict=True):
-        _scales(place, frame, task)
+        chance = final(frame, task, RANDOM).mean()
+        for i, agent in enumerate((RUSSO, CLIPPED, TUNED, BOUNDED, "UCBVI")):
+            regret = at_all_scales(frame, task, agent).mean(axis=1)
+            place.plot(SCALES[agent], regret / chance, **style(i), label=agent)
+        for agent, dashes in (("PSRL", "--"), (THEOREM, ":")):
+            place.axhline(final(frame, task, agent).mean() / chance, color=INK, linestyle=dashes, label=agent)
+        labelled(place, "scale", "regret over that of random play", task, **LOGARITHMIC)
     axes[0].set_ylim(top=10.0)
     legend(axes[0], loc="upper left", ncols=2)
     return figure
-
-
-def _scales(axes: Axes, frame: pl.DataFrame, task: str) -> None:
-    chance = final(frame, task, RANDOM).mean()
-    for i, agent in enumerate((RUSSO, CLIPPED, TUNED, BOUNDED, "UCBVI")):
-        axes.plot(SCALES[agent], at_all_scales(frame, task, agent).mean(axis=1) / chance, **style(i), label=agent)
-    for agent, dashes in (("PSRL", "--"), (THEOREM, ":")):
-        axes.axhline(final(frame, task, agent).mean() / chance, color=INK, linestyle=dashes, label=agent)
-    labelled(axes, "scale", "regret over that of random play", task, **LOGARITHMIC)
 
 
 FIGURE = Figure.of(

@@ -94,7 +94,6 @@ def softmax(phi: Floats, theta: Floats, h: int, s: int, chances: Floats) -> None
 def softmax_policy(phi: Floats, theta: Floats) -> Floats:
     """Return the probabilities of all actions, (H, S, A)."""
     found = np.empty(phi.shape[:3])
-    for h in range(phi.shape[0]):
-        for s in range(phi.shape[1]):
-            softmax(phi, theta, h, s, found[h, s])
+    for h, s in np.ndindex(phi.shape[:2]):
+        softmax(phi, theta, h, s, found[h, s])
     return found

@@ -94,32 +94,13 @@ class SharedTable:
         )
         self.Q, self.stream = np.zeros((agents, *layers.r.shape)), stream(later)
 
-    def plan(self, agent: int, since: int) -> None:
-        """Set the values of an agent, from a period on."""
-        whole("agent", agent, 0, len(self.Q) - 1)
-        whole("since", since, 0, len(self.layers.r) - 1)
-        plan(self.layers, self.learned, self.Q[agent], self._work(), agent, since, *self._options())
-
-    def add(self, h: int, s: int, a: int, following: int) -> None:
-        """Learn a transition."""
-        for index, limit in zip((h, s, a, following), self.layers.P.shape, strict=True):
-            whole("a transition", index, 0, limit - 1)
-        add(self.learned, h, s, a, following, self.sigma, self.stream)
-
     def play(self, rounds: int) -> float:
         """Let all agents play so many episodes, and return the sum of what they earn."""
         whole("rounds", rounds, 1)
-        replan, shared = self.scheme.replan, self.scheme.shared
-        state, options = np.zeros(len(self.Q), np.int64), self._options()
-        return float(
-            play(self.layers, self.learned, self.Q, self._work(), state, rounds, replan, shared, *options)
-        )
-
-    def _work(self) -> Floats:
-        return np.zeros((len(self.layers.size), self.layers.r.shape[1]))
-
-    def _options(self) -> tuple[float, float, Words]:
-        return self.ridge, self.sigma, self.stream
+        work, state = np.zeros((len(self.layers.size), self.layers.r.shape[1])), np.zeros(len(self.Q), np.int64)
+        _, replan, shared = self.scheme
+        options = rounds, replan, shared, self.ridge, self.sigma, self.stream
+        return float(play(self.layers, self.learned, self.Q, work, state, *options))
 
 
 @compiled

@@ -215,8 +215,7 @@ def rates(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "reg
     """Loss an episode between two points of the curve, on every instance, and the episodes in their middle."""
     at, loss_so_far = curves_of(frame, agent, coding, loss)
     ends = np.concatenate([[0.0], at])
-    steps = np.diff(ends)
-    return (ends[:-1] + ends[1:]) / 2, np.diff(np.pad(loss_so_far, ((0, 0), (1, 0))), axis=1) / steps
+    return (ends[:-1] + ends[1:]) / 2, np.diff(loss_so_far, axis=1, prepend=0.0) / np.diff(ends)
 
 
 def early(points: int) -> int:

@@ -63,7 +63,7 @@ def answer(claims: Sequence[ClaimRecord]) -> str:
     """
     leading = [it for it in claims if it.headline] or claims
     reproduced = sum(it.outcome == "reproduced" for it in leading)
-    caveats = len(caveats_of(leading))
+    caveats = sum(it.outcome == "reproduced" and it.caveat != "" for it in leading)
     yes = "yes" + (f", with {caveats} caveat{'s' * (caveats > 1)}" if caveats else "")
     no = "no" if any(it.outcome == "not reproduced" for it in leading) else "open"
     told = yes if reproduced == len(leading) else "in part" if reproduced else no
@@ -72,11 +72,6 @@ def answer(claims: Sequence[ClaimRecord]) -> str:
         return told
     proof = "complete" if set(steps) == {"reproduced"} else "incomplete"
     return f"numerically consistent{', in part' * (told == 'in part')}; the printed proof is {proof}"
-
-
-def caveats_of(claims: Sequence[ClaimRecord]) -> list[str]:
-    """What a reader must know beside reproduced claims."""
-    return [it.caveat for it in claims if it.outcome == "reproduced" and it.caveat]
 
 
 def lists(claims: Sequence[ClaimRecord]) -> str:
@@ -98,7 +93,12 @@ def answer_page(figures: Sequence[FigureRecord], results: str) -> str:
     rest = "\n".join(filter(None, (_lost(part, found, results) for part, found in parts.items())))
     drawn = sorted((it for it in figures if it.name in PRINTED), key=lambda it: PRINTED[it.name].number)
     head = ("part", "does it reproduce?", "headline claims", "other claims", "steps of proofs")
-    notes = "".join(f"\n- {note}" for part, found in parts.items() for note in _notes(part, found)) or "nothing."
+    notes = "".join(
+        f"\n- {_title(part)}, “{plain(it.words)}”: but {plain(it.caveat)}."
+        for part, _, it in claims
+        if it.headline and it.outcome == "reproduced" and it.caveat
+    )
+    notes = notes or "nothing."
     if any(figure.name == "tetris-readings" for figure in figures):
         notes += (
             "\n\nThe readings of Tetris were [fixed before the runs](preregistration.md). Its figures stand in "
@@ -193,12 +193,6 @@ def _part(entry: tuple[str, Claims]) -> tuple[str, ...]:
     )
     title = f"{_title(part)} ({PARTS[part][1]})"
     return title, f"**{answer(found)}**", *(_share(group) if group else "–" for group in groups)
-
-
-def _notes(part: str, claims: Claims) -> list[str]:
-    """What a reader must know beside the headline claims of a part that are reproduced."""
-    leading = [it for _, it in claims if it.headline and it.outcome == "reproduced" and it.caveat]
-    return [f"{_title(part)}, “{plain(it.words)}”: but {plain(it.caveat)}." for it in leading]
 
 
 def _lost(part: str, claims: Claims, results: str) -> str:

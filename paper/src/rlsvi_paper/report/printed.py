@@ -7,7 +7,7 @@ import inspect
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from rlsvi.study.job import Job
@@ -55,7 +55,8 @@ def ours(name: str, scale: str) -> dict[str, str]:
     only = printed.only or {"agent": "RLSVI"}
     jobs = [job for job in plan if only.items() <= job.settings.items()] or plan
     settings = [_defaults(job) | dict(job.settings) for job in jobs]
-    found = {symbol: _constant(it) if ":" in it else it for symbol, it in printed.fixed.items()}
+    fixed = printed.fixed.items()
+    found = {name: setting(resolve_name(f"rlsvi_paper.{it}")) if ":" in it else it for name, it in fixed}
     for symbol, usual in SYMBOLS.items():
         values = {it[key] for it in settings if (key := printed.jobs.get(symbol, usual)) in it}
         if values:
@@ -69,14 +70,8 @@ def ours(name: str, scale: str) -> dict[str, str]:
 
 def _defaults(job: Job) -> dict[str, Any]:
     """The settings that a job leaves as its function has them."""
-    module, _, function = job.function.partition(":")
-    parameters = inspect.signature(getattr(import_module(module), function)).parameters.values()
+    parameters = inspect.signature(resolve_name(job.function)).parameters.values()
     return {it.name: it.default for it in parameters if it.default is not inspect.Parameter.empty}
-
-
-def _constant(place: str) -> str:
-    module, _, name = place.partition(":")
-    return setting(getattr(import_module(f"rlsvi_paper.{module}"), name))
 
 
 _REWARDS = "until ten rewards"

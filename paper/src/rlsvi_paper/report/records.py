@@ -240,17 +240,13 @@ def setting(value: Any) -> str:
         return number(value)
     if isinstance(value, Mapping):
         return "; ".join(f"{tidy(str(key))}: {setting(part)}" for key, part in value.items())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return _list(value)
-    return tidy(str(value))
-
-
-def _list(values: Sequence[Any]) -> str:
-    if len(values) <= MOST_SETTINGS:
-        return ", ".join(map(setting, values)) or "none"
-    if all(isinstance(x, int | float) and not math.isnan(x) for x in values):
-        return f"{number(min(values))} .. {number(max(values))} ({len(values)} values)"
-    return f"{', '.join(map(setting, values[:3]))}, .. ({len(values)} values)"
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return tidy(str(value))
+    if len(value) <= MOST_SETTINGS:
+        return ", ".join(map(setting, value)) or "none"
+    if all(isinstance(x, int | float) and not math.isnan(x) for x in value):
+        return f"{number(min(value))} .. {number(max(value))} ({len(value)} values)"
+    return f"{', '.join(map(setting, value[:3]))}, .. ({len(value)} values)"
 
 
 def interval(claim: ClaimRecord) -> str:

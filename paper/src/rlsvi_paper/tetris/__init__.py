@@ -8,6 +8,6 @@ from rlsvi_paper.tetris.basis import Tetris
 from rlsvi_paper.tetris.environment import TetrisEnv
 from rlsvi_paper.tetris.exact import Exact, solve
 from rlsvi_paper.tetris.game import LETTERS, Rules, rules
-from rlsvi_paper.tetris.loop import Games, play_mean, simulate_tetris
-from rlsvi_paper.tetris.play import Level, Scores, level, play
+from rlsvi_paper.tetris.loop import Games, simulate_tetris
+from rlsvi_paper.tetris.play import Scores, play
 from rlsvi_paper.tetris.policy_iteration import Policies, policy_iteration, scoring_weights

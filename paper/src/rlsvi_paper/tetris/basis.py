@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rlsvi.bases.basis import Features
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import finite, shaped, shown
-from rlsvi.core.compile import Bools, Floats, Ints
+from rlsvi.core.compile import Floats, Ints
 from rlsvi_paper.tetris.features import (
     Kind,
     Room,
@@ -21,14 +21,6 @@ from rlsvi_paper.tetris.features import (
     smallest_dtype,
 )
 from rlsvi_paper.tetris.game import LETTERS, Game, Rules, board_rules, new_game, set_board
-
-
-class Afterstates(NamedTuple):
-    """The boards after each of the n placements of a piece."""
-
-    features: NDArray[Any]  # (n, d) integers
-    removed: NDArray[np.uint8]  # (n,) rows removed
-    fatal: Bools  # (n,) whether a block is above the top of the board
 
 
 @storable
@@ -87,12 +79,6 @@ class Tetris:
         if not (units > 0).all():
             raise ValueError(f"units must be positive, got {shown(self.units)}")
         return units
-
-    def afterstates(self, observation: Any) -> Afterstates:
-        """Return the integer features of every placement of the piece."""
-        desk = _desk(self.features, observation)
-        n = _look(desk, observation, len(desk.room.removed))
-        return Afterstates(desk.room.planes[:, :n].T.copy(), desk.room.removed[:n], desk.room.fatal[:n])
 
 
 class BoardRoom(NamedTuple):

@@ -122,7 +122,7 @@ def _expand(rules: Rules, game: Game, boards: Longs, codes: Longs, rows: Longs) 
             for a in range(first[piece + 1] - first[piece]):
                 unpack(rules, boards[b], game)
                 game.piece[0] = piece
-                rows[b, i, a] = place(rules, game, a)
+                rows[b, i, a] = place(rules, game, first[piece] + a)
                 codes[b, i, a] = OVER if over(rules, game) else pack(rules, game)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rlsvi.core.checks import one_of, shown
+from rlsvi.core.checks import one_of
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Bools, Floats, Longs, compiled, unsigned
 from rlsvi_paper.tetris.game import CELLS, TALL, Game, Rules, full_rows, landing
 
@@ -299,14 +299,6 @@ class Room(NamedTuple):
 def kind_of(name: Kind) -> int:
     """Return the number of a kind of features in compiled code."""
     return KINDS.index(one_of("features", name, KINDS))
-
-
-def check_kind(kind: Any) -> int:
-    """Return `kind` if it is the number of a kind of features."""
-    if isinstance(kind, bool) or not isinstance(kind, int | np.integer) or not 0 <= kind < len(KINDS):
-        known = ", ".join(f"{i} ({name})" for i, name in enumerate(KINDS))
-        raise ValueError(f"kind must be one of {known}, got {shown(kind)}")
-    return int(kind)
 
 
 def names(kind: int, width: int) -> tuple[str, ...]:

@@ -271,8 +271,7 @@ def legal(rules: Rules, game: Game) -> int:
     """Return the number of placements of the piece; they are numbered from 0."""
     first = rules.placements.first
     piece = game.piece[0]
-    count: int = first[piece + 1] - first[piece]
-    return count
+    return int(first[piece + 1] - first[piece])
 
 
 @compiled
@@ -295,16 +294,16 @@ def full_rows(rules: Rules, rows: Longs, p: int | np.uint64, y: int) -> int:
 
 
 @compiled
-def place(rules: Rules, game: Game, action: int) -> int:
-    """Put the piece on the board and remove full rows; return their number."""
+def place(rules: Rules, game: Game, p: int) -> int:
+    """Put the piece on the board by placement p and remove full rows; return their number."""
     table = rules.placements
-    p = table.first[game.piece[0]] + action
     y = landing(table, game.heights, p)
+    lines = full_rows(rules, game.rows, p, y)
     for i in range(table.tall[p]):
         game.rows[y + i] |= table.bits[p, i]
     for j in range(table.span[p]):
         game.heights[table.column[p] + j] = y + table.high[p, j]
-    removed = remove_full_rows(rules, game)
+    removed = remove_full_rows(rules, game) if lines != 0 else 0
     game.cells[0] += CELLS - removed * rules.width
     return removed
 
@@ -341,7 +340,7 @@ def over(rules: Rules, game: Game) -> bool:
 @compiled
 def step(rules: Rules, game: Game, action: int, stream: Words) -> tuple[int, bool]:
     """Place the piece; return the rows removed and whether the game is over. If not, draw the next piece."""
-    removed = place(rules, game, action)
+    removed = place(rules, game, rules.placements.first[game.piece[0]] + action)
     ended = over(rules, game)
     if not ended:
         draw_piece(rules, game, stream)

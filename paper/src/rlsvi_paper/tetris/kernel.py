@@ -23,9 +23,9 @@ from rlsvi_paper.tetris.lanes import (
     PLACED,
     REMOVED,
     SIZE,
+    Player,
     RunArrays,
     RunBoard,
-    RunSetting,
     act,
     add_parts,
     add_products,
@@ -61,19 +61,24 @@ def play(
     """Let each run play `games` games from game `first` on, as `learn_game` does."""
     r, lane, lanes = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
     s = settings[r]
-    setting = RunSetting(
+    setting = Player(
         int(s[0]),
         s[1],
         s[2],
         s[3] > 0.0,
         s[4] > 0.0,
         s[5],
-        s[6] > 0.0,
-        s[7] > 0.0,
-        int(s[8]),
+        s[6],
+        s[7],
+        s[8],
         s[9] > 0.0,
-        s[10] > 0.0,
+        s[10],
         s[11] > 0.0,
+        s[12] > 0.0,
+        int(s[13]),
+        s[14] > 0.0,
+        s[15] > 0.0,
+        int(s[16]),
     )
     state = cuda.shared.array(NUMBERS, np.int64)
     board_rows = cuda.shared.array(ROOM, np.int64)

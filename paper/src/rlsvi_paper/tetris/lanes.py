@@ -18,9 +18,9 @@ from rlsvi.agents.explore import BOLTZMANN, GREEDY, choose
 from rlsvi.agents.stationary import precision_factor
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, gamma, normal, reseed, uniform
-from rlsvi.core.regression import InverseGamma, solve, solve_upper
+from rlsvi.core.regression import InverseGamma, add_to, solve, solve_upper
 from rlsvi_paper.tetris.features import height_after
-from rlsvi_paper.tetris.game import CELLS, Game, Rules, draw_piece, full_rows, landing, remove_full_rows, start
+from rlsvi_paper.tetris.game import CELLS, Game, Rules, draw_piece, full_rows, landing, over, place, start
 
 BYTES, LAST = 8, np.uint64(255)  # bytes of a word, and the bits of its last one
 PARTS, EIGHT = 64, 8  # sums of eight transitions that are computed together
@@ -63,21 +63,26 @@ class RunArrays(NamedTuple):
     units: Floats  # (d,)
 
 
-class RunSetting(NamedTuple):
-    """What compiled code needs of a player."""
+class Player(NamedTuple):
+    """How a run learns, with lambda = 1; the defaults are those of StationaryRLSVI with raw features."""
 
-    limit: int
-    gamma: float
-    sigma: float
-    known: bool
-    prior_first: bool
-    floor: float
-    early: bool
-    few: bool
-    evaluate_from: int
-    before: bool
-    boltzmann: bool
-    unknown: bool
+    seed: int
+    gamma: float = 0.99
+    sigma: float = 1.0  # 0: LSVI, which takes the mean
+    known: bool = False  # the afterstate form: Q = r + gamma theta . phi
+    scaled: bool = False  # features divided by the height of the board
+    epsilon: float = 0.0  # the chance of a random placement, or the temperature eta of Boltzmann exploration: in
+    eta: float = 0.0  # game l it is multiplied by decay^l, and divided by delay + l if delay > 0
+    decay: float = 1.0
+    delay: float = 0.0
+    prior_first: bool = False  # the first game is played with a draw from the prior, not with its mean
+    floor: float = -math.inf  # no target is less
+    early: bool = False  # the game is over once the top row is touched, even if full rows are removed then
+    few: bool = False  # four moves: drop, left, right, rotate, instead of all placements
+    evaluate_from: int = 2**31 - 1  # from this game on, a game is also played with the posterior mean
+    before: bool = False  # features look at the board before full rows are removed
+    unknown: bool = False  # sigma^2 has the prior InverseGamma(), and sigma is not used
+    memory: int = 100_000  # the number of most recent transitions to learn from
 
 
 class RunBoard(NamedTuple):
@@ -114,7 +119,7 @@ def value(w: Floats, words: tuple[Any, Any, Any]) -> float:
 
 
 @compiled
-def begin_plan(run: RunArrays, setting: RunSetting) -> bool:
+def begin_plan(run: RunArrays, setting: Player) -> bool:
     """Factor the precision, draw the noise and set the weights to those of theta^-."""
     ridge = setting.sigma * setting.sigma if setting.sigma > 0.0 and not setting.unknown else 1.0
     if not precision_factor(run.gram, run.low[:0], run.units, ridge, run.U, run.inv, run.low):
@@ -130,7 +135,7 @@ def begin_plan(run: RunArrays, setting: RunSetting) -> bool:
 
 
 @compiled
-def set_weights(run: RunArrays, setting: RunSetting, theta: Floats) -> None:
+def set_weights(run: RunArrays, setting: Player, theta: Floats) -> None:
     """Set the weights of the packed numbers in Q."""
     d = run.units.size
     for k in range(d):
@@ -139,7 +144,7 @@ def set_weights(run: RunArrays, setting: RunSetting, theta: Floats) -> None:
 
 
 @compiled
-def set_targets(run: RunArrays, setting: RunSetting, lane: int, lanes: int) -> None:
+def set_targets(run: RunArrays, setting: Player, lane: int, lanes: int) -> None:
     """Compute every target whose transition is this thread's."""
     for t in range(lane, run.state[SIZE], lanes):
         i = row(run, t)
@@ -183,16 +188,6 @@ def add_parts(run: RunArrays, t: int, lane: int, lanes: int) -> None:
 
 
 @compiled
-def add_to(total: float, error: float, term: float) -> tuple[float, float]:
-    """Return total + error + term as a sum and its rounding error (`add` of core/regression.py)."""
-    rough = total + term
-    part = rough - total
-    carry = error + ((total - (rough - part)) + (term - part))
-    result = rough + carry
-    return result, carry - (result - rough)
-
-
-@compiled
 def set_mean(run: RunArrays) -> None:
     """mean <- P^-1 A'b."""
     for k in range(run.mean.size):
@@ -201,7 +196,7 @@ def set_mean(run: RunArrays) -> None:
 
 
 @compiled
-def set_misfits(run: RunArrays, setting: RunSetting, lane: int, lanes: int) -> None:
+def set_misfits(run: RunArrays, setting: Player, lane: int, lanes: int) -> None:
     """If the noise is unknown, b <- the squares of what the mean misses of the targets that are this thread's."""
     for t in range(lane, run.state[SIZE] if setting.unknown else 0, lanes):
         i, missing = row(run, t), -run.b[t]
@@ -212,7 +207,7 @@ def set_misfits(run: RunArrays, setting: RunSetting, lane: int, lanes: int) -> N
 
 
 @compiled
-def end_plan(run: RunArrays, setting: RunSetting) -> bool:
+def end_plan(run: RunArrays, setting: Player) -> bool:
     """theta <- a sample, or the mean. Return whether it is finite."""
     fine, sigma = True, setting.sigma
     if setting.unknown:
@@ -243,7 +238,7 @@ def norm(theta: Floats) -> float:
 
 
 @compiled
-def begin_game(run: RunArrays, board: RunBoard, setting: RunSetting, stream: Words, theta: Floats) -> None:
+def begin_game(run: RunArrays, board: RunBoard, setting: Player, stream: Words, theta: Floats) -> None:
     """Empty the board, draw a piece, and find room for its placements."""
     state = run.state
     if state[OWNED] == 1:  # the last game was cut off, and its last transition has next placements
@@ -259,7 +254,7 @@ def begin_game(run: RunArrays, board: RunBoard, setting: RunSetting, stream: Wor
 
 
 @compiled
-def offer(run: RunArrays, board: RunBoard, setting: RunSetting) -> None:
+def offer(run: RunArrays, board: RunBoard, setting: Player) -> None:
     """Count the actions for a new piece."""
     state, first, piece = run.state, board.rules.placements.first, run.game.piece[0]
     state[AT], state[MOVED] = board.spawn[piece], 0
@@ -281,7 +276,7 @@ def place_for(run: RunArrays, count: int) -> int:
 
 
 @compiled
-def placement(run: RunArrays, board: RunBoard, setting: RunSetting, a: int) -> int:
+def placement(run: RunArrays, board: RunBoard, setting: Player, a: int) -> int:
     """Return the placement that action a leads to."""
     if setting.few:
         return int(board.moves[run.state[AT], a])
@@ -289,7 +284,7 @@ def placement(run: RunArrays, board: RunBoard, setting: RunSetting, a: int) -> i
 
 
 @compiled
-def look(run: RunArrays, board: RunBoard, setting: RunSetting, lane: int, lanes: int) -> None:
+def look(run: RunArrays, board: RunBoard, setting: Player, lane: int, lanes: int) -> None:
     """Describe and value the actions that are this thread's."""
     for a in range(lane, run.state[COUNT], lanes):
         p = placement(run, board, setting, a)
@@ -357,13 +352,11 @@ def best_action(run: RunArrays, board: RunBoard, boltzmann: bool, parameter: flo
 
 
 @compiled
-def act(
-    run: RunArrays, board: RunBoard, setting: RunSetting, parameter: float, stream: Words, learning: bool
-) -> None:
+def act(run: RunArrays, board: RunBoard, setting: Player, parameter: float, stream: Words, learning: bool) -> None:
     """Choose an action, store its transition if `learning`, and change the game."""
     state = run.state
     state[OLD] = state[NEW] = -1
-    a = best_action(run, board, setting.boltzmann, parameter, stream)
+    a = best_action(run, board, setting.eta > 0.0, parameter, stream)
     if a < 0:
         state[FLAG] = BROKEN
         return
@@ -384,7 +377,7 @@ def act(
             offer(run, board, setting)
     if not learning:
         return
-    if state[SIZE] == setting.limit:
+    if state[SIZE] == setting.memory:
         state[OLD] = state[OLDEST]
         state[OLDEST], state[SIZE] = row(run, 1), state[SIZE] - 1
     if state[OWNED] == 1:
@@ -402,20 +395,9 @@ def act(
 @compiled
 def put(rules: Rules, game: Game, p: int, early: bool) -> tuple[int, bool]:
     """Put the piece on the board and remove full rows; return their number, and whether the game is over."""
-    table, removed = rules.placements, 0
-    y = landing(table, game.heights, p)
-    lines = full_rows(rules, game.rows, p, y)
-    for i in range(table.tall[p]):
-        game.rows[y + i] |= table.bits[p, i]
-    for j in range(table.span[p]):
-        game.heights[table.column[p] + j] = y + table.high[p, j]
-    if lines != 0:
-        removed = remove_full_rows(rules, game)
-    game.cells[0] += CELLS - removed * rules.width
-    tallest = y + table.tall[p] if early else 0
-    for c in range(game.heights.size):
-        tallest = max(tallest, game.heights[c])
-    return removed, tallest > rules.usable
+    top = landing(rules.placements, game.heights, p) + rules.placements.tall[p]
+    removed = place(rules, game, p)
+    return removed, over(rules, game) or (early and top > rules.usable)
 
 
 @compiled

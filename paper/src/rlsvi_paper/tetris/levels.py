@@ -18,7 +18,7 @@ import polars as pl
 
 from rlsvi.core.compile import Floats
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import Interval, bootstrap_summaries, median, multiple, ratio
+from rlsvi.study.statistics import Interval, bootstrap, median, multiple, ratio
 from rlsvi_paper.claim import Row, Verdict, all_of, at_least, choice, in_readings, three_digits
 from rlsvi_paper.results import average, chosen_by_the_others
 from rlsvi_paper.schedules import GRID
@@ -159,12 +159,6 @@ def shortest(frame: pl.DataFrame, board: str = "20x10") -> int:
     return min(len(rows[0]) for (name, *_), rows in runs_in(frame).items() if name == board)
 
 
-def window(frame: pl.DataFrame) -> str:
-    """The games that a level on the large board is the mean of, in words."""
-    games = BLOCK * shortest(frame)
-    return f"games {games // 2 + 1} to {games}"
-
-
 def level(frame: pl.DataFrame, who: Player) -> Floats:
     """Mean rows a game once it has learned, for each seed: from the middle of the shortest runs on, or later."""
     blocks, start = shortest(frame, who["board"]), choice("the level begins after a share of", 0.5, 0.8)
@@ -189,14 +183,13 @@ def kept(rows: Floats, parts: int = 5) -> tuple[Floats, Floats]:
     return means.max(axis=1), means[:, -1]
 
 
-def spread(values: Floats, axis: int | None = None) -> Any:
-    """The standard deviation of runs over their mean."""
-    return np.vectorize(multiple)(values.std(axis), values.mean(axis))
-
-
 def varies(values: Floats, others: Floats) -> Interval:
-    """How much some runs vary, as a multiple of others."""
-    return bootstrap_summaries(lambda spreads: multiple(*spreads), [values, others], summary=spread)
+    """How much some runs vary, their standard deviation over their mean, as a multiple of others."""
+
+    def of(drawn: list[Floats]) -> float:
+        return multiple(*(multiple(float(it.std()), float(it.mean())) for it in drawn))
+
+    return bootstrap(of, [values, others])
 
 
 def above(*both: Floats) -> Verdict:

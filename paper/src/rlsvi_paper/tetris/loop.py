@@ -35,7 +35,6 @@ from rlsvi.envs.task import Task
 from rlsvi_paper.tetris.basis import Tetris
 from rlsvi_paper.tetris.features import Room, afterstates, kind_of, values
 from rlsvi_paper.tetris.game import Game, Rules, check_rules, new_game, start, step
-from rlsvi_paper.tetris.play import Scores, play
 
 STOPPED, OVER, FULL, BROKEN = range(4)
 CHUNK = 20_000  # pieces between two returns from the compiled loop
@@ -132,7 +131,11 @@ def simulate_tetris(
     """
     limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1, FOREVER)
     function_of("advance", advance, "the number of games just finished")
-    found = _blank(check_rules(rules), whole("games", games, 0, 2**31 - 1))
+    whole("games", games, 0, 2**31 - 1)
+    fits(f"the results of {games} games", 10 * games, "play fewer")
+    (rows, pieces), (size, excess) = np.zeros((2, games), np.int64), np.zeros((2, games))
+    rules_of = np.full(games, check_rules(rules).game_over, dtype="U8")
+    found = Games(rows, pieces, np.zeros(games, np.bool_), size, excess, rules_of)
     if games == 0:
         return found
     learner = learner_for(agent, rules)
@@ -156,51 +159,6 @@ def simulate_tetris(
     return found
 
 
-def play_mean(
-    agent: StationaryAgent, rules: Rules, games: int, *, max_pieces: int | None = None, seed: int = 0
-) -> Scores:
-    """Play games with the posterior mean of `agent`, without learning; `level` summarises the scores.
-
-    The agent acts as `predict` with deterministic=True.
-
-    Parameters
-    ----------
-    agent
-        The agent.
-    rules
-        The rules of the game.
-    games
-        The number of games.
-    max_pieces
-        A game is stopped after this many pieces. If None, never.
-    seed
-        Determines the pieces.
-
-    Returns
-    -------
-    Scores
-        The rows removed and pieces placed in each game.
-
-    Examples
-    --------
-    >>> import rlsvi
-    >>> from rlsvi_paper import tetris
-    >>> agent = rlsvi.StationaryRLSVI(basis=tetris.Tetris(), seed=0)
-    >>> rules = tetris.rules(height=6, width=5, pieces="IO")
-    >>> games = tetris.simulate_tetris(agent, rules, 3)
-    >>> tetris.play_mean(agent, rules, games=2, max_pieces=50).rows.shape
-    (2,)
-    """
-    kind = _kind(agent)
-    if agent.episodes == 0:
-        raise RuntimeError("this agent has learned nothing yet: call simulate_tetris or learn first")
-    d = len(learner_for(agent, rules).mind.ring.units)
-    w = agent._plan(True).w[:, 0]
-    weights, reward = w[:d].copy(), float(w[d]) if len(w) > d else 0.0  # the last is the weight of rows removed
-    limit = FOREVER if max_pieces is None else max_pieces
-    return play(rules, kind, weights, games, limit, seed, reward)
-
-
 def learner_for(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
     """Return the learner of `agent`, after checking that it can play by these rules."""
     _kind(agent)
@@ -216,14 +174,6 @@ def _kind(agent: StationaryAgent) -> int:
             f"loop of Tetris, got {shown(agent)}: others learn from rlsvi/Tetris-v0 by learn(env)"
         )
     return kind_of(agent.basis.features)
-
-
-def _blank(rules: Rules, games: int) -> Games:
-    fits(f"the results of {games} games", 10 * games, "play fewer")
-    rows, pieces = np.zeros((2, games), dtype=np.int64)
-    size, excess = np.zeros((2, games))
-    rule = np.full(games, rules.game_over, dtype="U8")
-    return Games(rows, pieces, np.zeros(games, dtype=np.bool_), size, excess, rule)
 
 
 def _desk(agent: StationaryAgent, learner: StationaryLearner, rules: Rules) -> Desk:

@@ -1,14 +1,13 @@
 """Games of a fixed player, which chooses the first placement of the greatest value."""
 
-import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import finite, fits, one_of, shaped, whole
+from rlsvi.core.checks import finite, fits, shaped, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import reseed
-from rlsvi_paper.tetris.features import Room, check_kind, evaluate, new_room
+from rlsvi_paper.tetris.features import KINDS, Room, evaluate, new_room
 from rlsvi_paper.tetris.game import Game, GameOver, Rules, check_rules, new_game, start, step
 
 CHUNK = 50_000  # pieces between two returns from the compiled loop
@@ -34,76 +33,14 @@ class Scores(NamedTuple):
     >>> import numpy as np, rlsvi
     >>> from rlsvi_paper import tetris
     >>> scores = tetris.Scores(np.array([10, 30]), np.array([40, 90]), np.array([1, 1]), "top row")
-    >>> tetris.level(scores).mean
-    20.0
+    >>> scores.rows.mean()
+    np.float64(20.0)
     """
 
     rows: Longs
     pieces: Longs
     over: Longs
     game_over: GameOver
-
-
-class Level(NamedTuple):
-    """The mean of many scores, its standard error, and the game-over rule, or None if unknown.
-
-    Attributes
-    ----------
-    mean
-        The mean score.
-    error
-        Its standard error.
-    game_over
-        The rule that ends a game, or None if unknown.
-
-    Examples
-    --------
-    >>> from rlsvi_paper import tetris
-    >>> round(tetris.level([10, 20, 30]).error, 2)
-    5.77
-    """
-
-    mean: float
-    error: float
-    game_over: GameOver | None = None
-
-    def __str__(self) -> str:
-        rule = "" if self.game_over is None else f" (game over: {self.game_over})"
-        return f"{self.mean:.0f} +- {self.error:.0f}{rule}"
-
-
-def level(scores: Any, game_over: GameOver | None = None) -> Level:
-    """Summarise the scores of games. The error is NaN for a single game.
-
-    Parameters
-    ----------
-    scores
-        The result of `play` or `simulate_tetris`, which include their rule; or the rows removed in each game.
-    game_over
-        The rule, if scores are only rows.
-
-    Returns
-    -------
-    Level
-        The mean, its standard error and the rule.
-
-    Examples
-    --------
-    >>> from rlsvi_paper import tetris
-    >>> tetris.level([10, 20, 30], "top row").mean
-    20.0
-    """
-    rows = finite("scores", getattr(scores, "rows", scores)).ravel()
-    if rows.size == 0:
-        raise ValueError("scores must be of at least one game: there is no level of none")
-    if game_over is not None:
-        one_of("game_over", game_over, ("top row", "overflow"))
-    rule: Any = scores.game_over if hasattr(scores, "game_over") else game_over
-    rules = set(np.ravel(rule).tolist())
-    if len(rules) != 1:
-        raise ValueError("scores must have one rule, game_over, to have one level: take the level of each")
-    error = math.nan if rows.size == 1 else float(rows.std(ddof=1) / math.sqrt(rows.size))
-    return Level(float(rows.mean()), error, rules.pop())
 
 
 def play(
@@ -141,7 +78,7 @@ def play(
     >>> tetris.play(rules, 0, weights, games=3, max_pieces=50).rows.shape
     (3,)
     """
-    rules, kind = check_rules(rules), check_kind(kind)
+    rules, kind = check_rules(rules), whole("kind", kind, 0, len(KINDS) - 1)
     room, words, game = new_room(rules, kind), np.empty(4, dtype=np.uint64), new_game(rules)
     reseed(words, np.uint64(whole("seed", seed, 0, 2**64 - 1)))
     weights = shaped("weights", finite("weights", weights), room.planes.shape[:1])

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import LARGEST_NUMBER, finite, function_of, shaped, shown, whole
+from rlsvi.core.checks import LARGEST_NUMBER, finite, function_of, in_unit_interval, shaped, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import Seed, sequence, stream, uniform
 from rlsvi_paper.tetris.features import BERTSEKAS, Room, evaluate, new_room
@@ -75,12 +75,6 @@ class Policies(NamedTuple):
     def mean(self) -> Floats:
         """Mean rows per game, for each player."""
         return np.asarray(self.rows.mean(axis=1))
-
-    @property
-    def error(self) -> Floats:
-        """The standard error of the mean; NaN with a single game."""
-        M = self.rows.shape[1]
-        return np.asarray(np.full(len(self.rows), np.nan) if M < 2 else self.rows.std(axis=1, ddof=1) / M**0.5)
 
 
 class Sums(NamedTuple):
@@ -167,13 +161,15 @@ def policy_iteration(
     room, game = new_room(check_rules(rules), BERTSEKAS), new_game(rules)
     d = len(room.planes)
     w = shaped("weights", finite("weights", weights), (d,))
-    decay = _share("gamma", gamma) * _share("lam", lam)
+    decay = in_unit_interval("gamma", gamma, closed=True) * in_unit_interval("lam", lam, closed=True)
     whole("iterations", iterations, 0, 10**6)
     whole("games", games, 1, 10**8)
     whole("max_pieces", max_pieces, 1, 2**62)
     if progress is not None:
         function_of("progress", progress, "t", "the scores")
-    piece_stream, tie_stream = _streams(seed)
+    root = sequence(seed)  # a given SeedSequence is not changed
+    keys = ((*root.spawn_key, i) for i in range(2))
+    piece_stream, tie_stream = (stream(np.random.SeedSequence(root.entropy, spawn_key=key)) for key in keys)
     players, played, ranks, diverged = [], [], [], False
     for t in range(iterations + 1):
         scores = no_scores(rules, games)
@@ -184,7 +180,11 @@ def policy_iteration(
         if progress is not None:
             progress(t, scores)
         if t < iterations:
-            w, rank = _improved(w, sums)
+            matrix = sums.matrix + np.triu(sums.matrix, 1).T
+            scale = np.sqrt(np.diagonal(matrix))  # features are scaled alike, for precision
+            scale[scale == 0] = 1.0
+            change, _, rank, _ = np.linalg.lstsq(matrix / np.outer(scale, scale), sums.right / scale, rcond=None)
+            w = w + change / scale
             if not (np.abs(w) <= LARGEST_NUMBER).all():
                 diverged = True
                 break
@@ -192,29 +192,6 @@ def policy_iteration(
     rows, pieces, over = (np.stack(column) for column in zip(*(scores[:3] for scores in played), strict=True))
     solved = np.array(ranks, dtype=np.int64)
     return Policies(np.stack(players), rows, pieces, over, solved, diverged, rules.game_over)
-
-
-def _share(name: str, value: float) -> float:
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 <= value <= 1:
-        raise ValueError(f"{name} must be a number between 0 and 1, got {shown(value)}")
-    return float(value)
-
-
-def _streams(seed: Seed) -> tuple[Words, Words]:
-    """Return the streams for pieces and for ties. A given SeedSequence is not changed."""
-    root = sequence(seed)
-    pieces, ties = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(2))
-    return stream(pieces), stream(ties)
-
-
-def _improved(weights: Floats, sums: Sums) -> tuple[Floats, int]:
-    """Return w_{t+1} and the rank of its equations, whose features are first scaled alike, for precision."""
-    matrix = sums.matrix + np.triu(sums.matrix, 1).T
-    scale = np.sqrt(np.diagonal(matrix))
-    scale[scale == 0] = 1.0
-    change, _, rank, _ = np.linalg.lstsq(matrix / np.outer(scale, scale), sums.right / scale, rcond=None)
-    return weights + change / scale, int(rank)
 
 
 @compiled

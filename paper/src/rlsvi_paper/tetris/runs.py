@@ -35,9 +35,9 @@ from rlsvi_paper.tetris.lanes import (
     REMOVED,
     SIZE,
     WORDS,
+    Player,
     RunArrays,
     RunBoard,
-    RunSetting,
     act,
     add_parts,
     add_products,
@@ -60,28 +60,6 @@ SPARE = 0.9  # the share of the card's free memory that may be used
 DROP, LEFT, RIGHT, ROTATE = range(4)
 
 
-class Player(NamedTuple):
-    """How a run learns, with lambda = 1; the defaults are those of StationaryRLSVI with raw features."""
-
-    seed: int
-    gamma: float = 0.99
-    sigma: float = 1.0  # 0: LSVI, which takes the mean
-    known: bool = False  # the afterstate form: Q = r + gamma theta . phi
-    scaled: bool = False  # features divided by the height of the board
-    epsilon: float = 0.0  # the chance of a random placement, or the temperature eta of Boltzmann exploration: in
-    eta: float = 0.0  # game l it is multiplied by decay^l, and divided by delay + l if delay > 0
-    decay: float = 1.0
-    delay: float = 0.0
-    prior_first: bool = False  # the first game is played with a draw from the prior, not with its mean
-    floor: float = -math.inf  # no target is less
-    early: bool = False  # the game is over once the top row is touched, even if full rows are removed then
-    few: bool = False  # four moves: drop, left, right, rotate, instead of all placements
-    evaluate_from: int = 2**31 - 1  # from this game on, a game is also played with the posterior mean
-    before: bool = False  # features look at the board before full rows are removed
-    unknown: bool = False  # sigma^2 has the prior InverseGamma(), and sigma is not used
-    memory: int = 100_000  # the number of most recent transitions to learn from
-
-
 class RunScores(NamedTuple):
     """What happened in every game, (runs, games). A run whose numbers break plays no more."""
 
@@ -95,7 +73,7 @@ class RunScores(NamedTuple):
 
 
 @compiled
-def learn_game(run: RunArrays, board: RunBoard, setting: RunSetting, parameter: float, g: int) -> tuple[int, int]:
+def learn_game(run: RunArrays, board: RunBoard, setting: Player, parameter: float, g: int) -> tuple[int, int]:
     """Plan game g, play it and learn from it; return its status, and the rows of a game with the mean."""
     rows = -1
     if g > 0 or setting.prior_first:
@@ -121,7 +99,7 @@ def learn_game(run: RunArrays, board: RunBoard, setting: RunSetting, parameter: 
 def play_game(
     run: RunArrays,
     board: RunBoard,
-    setting: RunSetting,
+    setting: Player,
     theta: Floats,
     parameter: float,
     pieces: Words,
@@ -269,22 +247,10 @@ def _no_room(player: Player) -> str:
     return f"there was not enough room for the next placements of {player}: use another seed"
 
 
-def setting_of(player: Player) -> RunSetting:
-    """Return what compiled code needs of a player."""
-    return RunSetting(
-        int(player.memory),
-        float(player.gamma),
-        float(player.sigma),
-        bool(player.known),
-        bool(player.prior_first),
-        float(player.floor),
-        bool(player.early),
-        bool(player.few),
-        int(player.evaluate_from),
-        bool(player.before),
-        player.eta > 0.0,
-        bool(player.unknown),
-    )
+def setting_of(player: Player) -> Player:
+    """Return a player for compiled code: its numbers have the types that they should have."""
+    kinds = Player.__annotations__.values()
+    return Player(*(kind(value) for kind, value in zip(kinds, player._replace(seed=0), strict=True)))
 
 
 def schedule(player: Player, games: int) -> Floats:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.core.compile import Bools, Floats
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import mean, ratio
@@ -203,15 +203,6 @@ def levels_alone(frame: pl.DataFrame) -> Verdict:
     return in_readings(("reading", "above 3183", "learn", "times", "spread", "verdict"), found)
 
 
-def first_rows(frame: pl.DataFrame) -> Longs:
-    """The game in which LSVI removes its first row, (discounts, schedules, seeds)."""
-    discounts = (PRINTED, "γ = .995", PATIENT, ENDLESS)
-    found = [
-        [values(frame, it, "first_row", sigma=0.0, epsilon=e, decay=d) for e, d in SCHEDULES] for it in discounts
-    ]
-    return np.array(found).astype(np.int64)
-
-
 def share(right: Bools) -> float:
     """The share that is right, 1 of nothing."""
     return float(right.mean()) if len(right) else 1.0
@@ -225,8 +216,9 @@ def late_starts(frame: pl.DataFrame) -> Verdict:
     with 5 to 30% of the seeds; and at γ = .999 and ε = .1 × .95ˡ its level is below 1,500 if so, and above if it
     comes before game 60, in at least 95% of these runs.
     """
-    found = first_rows(frame)
-    same, first = share((found == found[0, 0]).all(axis=(0, 1))), found[0, 0]
+    each = product((PRINTED, "γ = .995", PATIENT, ENDLESS), SCHEDULES)
+    found = np.array([values(frame, it, "first_row", sigma=0.0, epsilon=e, decay=d) for it, (e, d) in each])
+    same, first = share((found == found[0]).all(axis=0)), found[0]
     epsilon, decay = SCHEDULES[0]
     level = values(frame, PATIENT, "level", sigma=0.0, epsilon=epsilon, decay=decay)
     late, soon = first > LATE_GAME, first < EARLY_GAME

@@ -124,8 +124,8 @@ def jobs(
     """
     shorter: list[dict[str, Any]] = [{"length": N, "features": K, "sigma": LARGE_SIGMA} for N in wide for K in few]
     chain = {"length": SHORT_CHAIN, "features": FUNCTIONS}
-    noises: list[dict[str, Any]] = [{**chain, "sigma": sigma, "lam": 1.0} for sigma in sigmas]
-    noises += [{**chain, "sigma": LARGE_SIGMA, "lam": lam} for lam in lams if lam != 1]
+    pairs = [(sigma, 1.0) for sigma in sigmas] + [(LARGE_SIGMA, lam) for lam in lams if lam != 1]
+    noises: list[dict[str, Any]] = [{**chain, "sigma": sigma, "lam": lam} for sigma, lam in pairs]
     larger: list[dict[str, Any]] = [
         {"length": SHORT_CHAIN, "features": K, "states": S, "actions": A, "sigma": LARGE_SIGMA}
         for K, S, A in product((FUNCTIONS, None), copies, copies)

@@ -12,6 +12,7 @@ number of nodes.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,11 +87,22 @@ def _positive_part(alpha: Floats, c: Floats, nodes: int) -> tuple[Floats, Floats
     """Return E[W+] / alpha'1 and its error for every row of c, (n, d), each with values below and above 0."""
     scale = c.max(axis=1, keepdims=True)
     c = c / scale  # the largest is 1, and rho lies in (0, 1)
-    rho = _saddle(alpha, c)
+    # The saddle point: sum alpha c / (1 - rho c) = 2 / rho.
+
+    def rising(r: Floats) -> Any:  # above the saddle point, where sum alpha c / (1 - r c) = 2 / r
+        return (alpha * c / (1 - r * c)).sum(axis=1, keepdims=True) * r > 2
+
+    rho: Any = 0.5 * np.add(*_bisect(1.0, scale.shape, 26, rising))
     slope = c / (1 - rho * c)
     width = np.sqrt(1 / ((alpha * slope**2).sum(axis=1, keepdims=True) + 2 / rho**2))
     width = np.minimum(width, 0.7 * np.minimum(rho, 1 - rho))
-    reach = _reach(alpha, slope, rho, width)
+
+    def cut_off(x: Floats) -> Any:  # whether the integrand times y is below CUT_OFF
+        y = width * np.sinh(x)
+        size = -0.5 * (alpha * np.log1p((slope * y) ** 2)).sum(axis=1, keepdims=True) - np.log1p((y / rho) ** 2)
+        return size + np.log(y / width) <= math.log(CUT_OFF)
+
+    _, reach = _bisect(100.0, scale.shape, 11, cut_off)
     step = reach / nodes
     x = step * np.arange(nodes + 1)
     y, dy = width * np.sinh(x), width * np.cosh(x)
@@ -106,26 +118,14 @@ def _positive_part(alpha: Floats, c: Floats, nodes: int) -> tuple[Floats, Floats
     return unit * integral, unit * (discrete + tail + rounding)
 
 
-def _saddle(alpha: Floats, c: Floats) -> Any:
-    """Solve sum alpha c / (1 - rho c) = 2 / rho on (0, 1) by bisection."""
-    low, high = np.zeros((len(c), 1)), np.ones((len(c), 1))
-    for _ in range(26):
-        middle = 0.5 * (low + high)
-        rising = (alpha * c / (1 - middle * c)).sum(axis=1, keepdims=True) * middle > 2
-        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
-    return 0.5 * (low + high)
-
-
-def _reach(alpha: Floats, slope: Floats, rho: Floats, width: Floats) -> Any:
-    """Return the last x, where the integrand times y is CUT_OFF, by bisection."""
-    low, high = np.zeros_like(rho), np.full_like(rho, 100.0)
-    for _ in range(11):
-        middle = 0.5 * (low + high)
-        y = width * np.sinh(middle)
-        size = -0.5 * (alpha * np.log1p((slope * y) ** 2)).sum(axis=1, keepdims=True) - np.log1p((y / rho) ** 2)
-        above = size + np.log(y / width) > math.log(CUT_OFF)
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return high
+def _bisect(high: float, shape: Any, steps: int, beyond: Callable[[Floats], Any]) -> tuple[Floats, Floats]:
+    """Halve intervals from 0 to `high` so often; the points sought are above those that are not `beyond` them."""
+    low, top = np.zeros(shape), np.full(shape, high)
+    for _ in range(steps):
+        middle = 0.5 * (low + top)
+        over = beyond(middle)
+        low, top = np.where(over, low, middle), np.where(over, middle, top)
+    return low, top
 
 
 def _strip_bound(

@@ -126,18 +126,21 @@ def _case(alpha: Floats, V: Floats) -> dict[str, Any]:
         "beta_error": beta.error,
         "normal_gap": normal.gap,
         "normal_error": normal.error,
-        "cdfs": len(crossings(a, b, points=501).places),
+        "cdfs": crossings(a, b, points=501),
         "densities": density_crossings(a, b),
     }
 
 
 def jobs(cases: int, draws: int, seeds: int) -> list[Job]:
     """`cases` Dirichlet variables, and the data of one small MDP, for each seed."""
-    found = []
-    for seed in range(seeds):
-        found.append(Job.of(optimism_cases, 0.008 * cases, cases=cases, seed=seed))
-        found.append(Job.of(posterior_cases, 5e-6 * draws, draws=draws, seed=seed))
-    return found
+    return [
+        job
+        for seed in range(seeds)
+        for job in (
+            Job.of(optimism_cases, 0.008 * cases, cases=cases, seed=seed),
+            Job.of(posterior_cases, 5e-6 * draws, draws=draws, seed=seed),
+        )
+    ]
 
 
 ERRORS = 4.5  # standard errors that a sampled gap may fall below 0 by

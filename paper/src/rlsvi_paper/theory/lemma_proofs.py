@@ -299,7 +299,7 @@ def any_weights() -> Verdict:
         return 0.5 * math.log(total / (2 * math.pi)) - beta
 
     edge = float(brentq(denser, 0.05, 1.0))
-    below, above = (len(crossings(edge * x / 2, edge * x / 2).places) for x in (0.9, 1.1))
+    below, above = (crossings(edge * x / 2, edge * x / 2) for x in (0.9, 1.1))
     words = f"for α = β they cross {below} times below α + β = {edge:.4f} and {above} above"
     return exactly(below == 1, words)
 
@@ -310,7 +310,7 @@ def two_crossings_suffice() -> Verdict:
     most = {}
     for weights, name in (((0.02, 0.05, 0.3, 0.9), "below 1"), ((1.0, 1.2, 2.0, 9.0), "of at least 1")):
         pairs = [(a, b) for a in weights for b in weights if density_crossings(a, b) <= 2]
-        most[name] = max(len(crossings(a, b).places) for a, b in pairs)
+        most[name] = max(crossings(a, b) for a, b in pairs)
     told = " and ".join(f"up to {count} times for weights {name}" for name, count in most.items())
     return exactly(max(most.values()) <= 1, f"where the densities cross at most twice the CDFs cross {told}")
 
@@ -322,7 +322,7 @@ def cases_cover() -> Verdict:
     left = [(a, b) for a in grid for b in grid if a + b >= 1 and a <= 1 and b <= 1]  # in none of them
     x = np.linspace(0.01, 0.99, 99)
     h = [float(((a - 1) / x**2 + (b - 1) / (1 - x) ** 2 - (a + b)).max()) for a, b in left]
-    single = all(crossings(a, b, points=301).single for a, b in left[::7])
+    single = all(crossings(a, b, points=301) == 1 for a, b in left[::7])
     words = f"no case has α ≤ 1 and β ≤ 1, as {len(left)} pairs of a grid have; there h is at most {max(h):.2f}"
     return exactly(not left, f"{words}, and the CDFs cross {'once' if single else 'more than once'}")
 

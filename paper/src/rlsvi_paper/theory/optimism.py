@@ -197,7 +197,6 @@ class QGap(NamedTuple):
 
     gap: Floats
     error: Floats
-    t: Floats
     mean: Floats
     mean_error: Floats
     value: Floats
@@ -233,8 +232,8 @@ def q_gap(
     H, S, A, _ = counts.shape
     N, ridge, rng = draws, lam * sigma * sigma, np.random.default_rng(sequence(seed))
     sampled, true = np.zeros((N, S)), np.zeros((N, S))  # V_{h+1}
-    gap, error, ts = (np.empty((H, S, A, points)) for _ in range(3))
-    mean, mean_error = (np.empty((H, S, A)) for _ in range(2))
+    gap, error = np.empty((2, H, S, A, points))
+    mean, mean_error = np.empty((2, H, S, A))
     for h in reversed(range(H)):
         n = counts[h].sum(axis=2)
         targets = -paid[h] + np.einsum("say,ny->nsa", counts[h], sampled)
@@ -246,10 +245,9 @@ def q_gap(
             t = np.quantile(Q_star[:, s, a], np.linspace(0, 1, points + 2)[1:-1])
             X, Y = (np.maximum(q[:, s, a, None] - t, 0.0) for q in (Q, Q_star))
             gap[h, s, a], error[h, s, a] = _difference(X, Y)
-            ts[h, s, a] = t
         mean[h], mean_error[h] = _difference(Q, Q_star)
         sampled, true = Q.max(axis=2), Q_star.max(axis=2)
-    return QGap(gap, error, ts, mean, mean_error, *_difference(sampled, true))
+    return QGap(gap, error, mean, mean_error, *_difference(sampled, true))
 
 
 def _difference(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
@@ -263,23 +261,24 @@ def _difference(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
 LARGEST_LOGIT = 700.0  # log(x / (1 - x)) of the smallest x
 
 
-class Crossings(NamedTuple):
-    """Where F_normal - F_beta changes sign on [0, 1]."""
+def crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
+    """Return how often the CDFs of Beta(alpha, beta) and N(alpha / (alpha + beta), 1 / (alpha + beta)) cross.
 
-    places: tuple[float, ...]
-    single: bool
-
-
-def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
-    """Return the crossings of the CDFs of Beta(alpha, beta) and N(alpha / (alpha + beta), 1 / (alpha + beta)).
-
-    These are sign changes on a grid, refined by bisection. The grid is wide in log(x / (1 - x)), because a
-    Beta of small weights has its mass next to 0 and 1, and dense around x = 1/2. Crossings closer to 0 or 1 than
-    float64 resolves are returned as 0 or 1. Pairs between grid points, and differences below 1e-13, are missed.
+    These are sign changes on a grid. The grid is wide in log(x / (1 - x)), because a Beta of small weights has its
+    mass next to 0 and 1, and dense around x = 1/2. Crossings closer to 0 or 1 than float64 resolves are counted.
+    Pairs between grid points, and differences below 1e-13, are missed.
     """
-    at = [_sign_change(alpha, beta, *change) for change in _changes(alpha, beta, points)]
-    places = tuple(1 / (1 + math.exp(-u)) if u > -0.99 * LARGEST_LOGIT else 0.0 for u in at)
-    return Crossings(places, len(places) == 1)
+    from scipy.special import betainc, expit, ndtr
+
+    a, b, total = alpha, beta, alpha + beta
+    u = np.sinh(np.linspace(-1.0, 1.0, points) * math.asinh(min(LARGEST_LOGIT, 40.0 / min(a, b, 1.0))))
+    x, rest, root = expit(u), expit(-u), math.sqrt(total)
+    left = ndtr(root * (x - a / total)) - betainc(a, b, x)
+    right = betainc(b, a, rest) - ndtr(root * (rest - b / total))
+    difference = np.where(u < 0, left, right)  # from the nearer end, for accuracy
+    sign = np.sign(difference[np.abs(difference) >= 1e-13])
+    # The normal has mass beyond both ends: its CDF is the higher one at 0, the lower one at 1.
+    return int(np.count_nonzero(np.diff([1.0, *sign, -1.0])))
 
 
 def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
@@ -294,39 +293,3 @@ def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
     beta_density = (a - 1) * left + (b - 1) * right - betaln(a, b)
     normal = -0.5 * (a + b) * (np.exp(left) - a / (a + b)) ** 2 + 0.5 * np.log((a + b) / (2 * np.pi))
     return int(np.count_nonzero(np.diff(np.sign(beta_density - normal))))
-
-
-def _cdf_difference(a: float, b: float, u: Floats) -> Floats:
-    """Return F_normal - F_beta at x = 1 / (1 + exp(-u)), computed from the nearer end for accuracy."""
-    from scipy.special import betainc, expit, ndtr
-
-    x, rest = expit(u), expit(-u)
-    root, mean = math.sqrt(a + b), a / (a + b)
-    left = ndtr(root * (x - mean)) - betainc(a, b, x)
-    right = betainc(b, a, rest) - ndtr(root * (rest - b / (a + b)))
-    return np.asarray(np.where(u < 0, left, right))
-
-
-def _changes(a: float, b: float, points: int) -> list[tuple[float, float, float]]:
-    """Return neighbours u with different signs, and the sign of the first."""
-    reach = min(LARGEST_LOGIT, 40.0 / min(a, b, 1.0))
-    u = np.sinh(np.linspace(-1.0, 1.0, points) * math.asinh(reach))
-    difference = _cdf_difference(a, b, u)
-    sign = np.where(np.abs(difference) < 1e-13, 0.0, np.sign(difference))
-    # The normal has mass beyond both ends: its CDF is the higher one at 0, the lower one at 1.
-    u, sign = (
-        np.concatenate([[-LARGEST_LOGIT], u[sign != 0], [LARGEST_LOGIT]]),
-        np.concatenate([[1.0], sign[sign != 0], [-1.0]]),
-    )
-    return [(float(u[i]), float(u[i + 1]), float(sign[i])) for i in np.flatnonzero(np.diff(sign))]
-
-
-def _sign_change(a: float, b: float, low: float, high: float, sign: float) -> float:
-    """Find a sign change between two points by bisection."""
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if _cdf_difference(a, b, np.array([middle]))[0] * sign > 0:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)

@@ -72,16 +72,20 @@ def marks(episodes: int) -> Longs:
     return np.unique([*at.round().astype(np.int64), max(episodes // 4, 1)])
 
 
+def learning_cost(size: Size, episodes: int) -> float:
+    """About how long a run takes, for progress bars."""
+    S, A, H = size
+    return episodes * (1e-6 + 5e-8 * S * A * H)
+
+
 def prior_jobs(agent: str, scale: float, sizes: Sequence[Size], episodes: int, seeds: int) -> list[Job]:
     """One agent on MDPs of some sizes."""
-    found = []
-    for S, A, H in sizes:
-        cost, size = episodes * (1e-6 + 5e-8 * S * A * H), {"states": S, "actions": A, "horizon": H}
-        for seed in range(seeds):
-            found.append(
-                Job.of(prior_regret, cost, agent=agent, scale=scale, **size, episodes=episodes, seed=seed)
-            )
-    return found
+    run = partial(Job.of, prior_regret, agent=agent, scale=scale)
+    return [
+        run(learning_cost((S, A, H), episodes), states=S, actions=A, horizon=H, episodes=episodes, seed=seed)
+        for S, A, H in sizes
+        for seed in range(seeds)
+    ]
 
 
 def sizes_of(frame: pl.DataFrame, agent: str) -> list[Size]:
