@@ -128,7 +128,6 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _remove_if_left(path: Path, same_machine: bool) -> None:
-    """Remove a temporary file whose writer has ended."""
     with contextlib.suppress(OSError), _opened(path) as descriptor:
         free = lock(descriptor)
         old = time.time() - os.fstat(descriptor).st_mtime > DAY

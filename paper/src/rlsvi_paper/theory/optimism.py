@@ -197,6 +197,7 @@ class QGap(NamedTuple):
 
     gap: Floats
     error: Floats
+    t: Floats
     mean: Floats
     mean_error: Floats
     value: Floats
@@ -232,7 +233,7 @@ def q_gap(
     H, S, A, _ = counts.shape
     N, ridge, rng = draws, lam * sigma * sigma, np.random.default_rng(sequence(seed))
     sampled, true = np.zeros((N, S)), np.zeros((N, S))  # V_{h+1}
-    gap, error = np.empty((2, H, S, A, points))
+    gap, error, ts = np.empty((3, H, S, A, points))
     mean, mean_error = np.empty((2, H, S, A))
     for h in reversed(range(H)):
         n = counts[h].sum(axis=2)
@@ -244,10 +245,10 @@ def q_gap(
         for s, a in np.ndindex(S, A):
             t = np.quantile(Q_star[:, s, a], np.linspace(0, 1, points + 2)[1:-1])
             X, Y = (np.maximum(q[:, s, a, None] - t, 0.0) for q in (Q, Q_star))
-            gap[h, s, a], error[h, s, a] = _difference(X, Y)
+            ts[h, s, a], gap[h, s, a], error[h, s, a] = t, *_difference(X, Y)
         mean[h], mean_error[h] = _difference(Q, Q_star)
         sampled, true = Q.max(axis=2), Q_star.max(axis=2)
-    return QGap(gap, error, mean, mean_error, *_difference(sampled, true))
+    return QGap(gap, error, ts, mean, mean_error, *_difference(sampled, true))
 
 
 def _difference(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
