@@ -8,6 +8,7 @@ that judge.
 """
 
 import argparse
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from benchmarks.shop_quality.worlds import Shop, World
 from rlsvi.offline.value import ROBUST, WEIGHTED
 from rlsvi_shop.events import Event
 from rlsvi_shop.judging import LoggedSteps, judge, value_of_samples
+from rlsvi_shop.model.draws import conditional
 from rlsvi_shop.model.learner import ShopLearner
 from rlsvi_shop.model.targets import sign_of
 from rlsvi_shop.settings import ShopSettings
@@ -46,6 +48,8 @@ CASES = {
     "20 products, 2 slots, revenue, mixed": Case("revenue", 20, 2, 2000, 300, "mixed"),
     "50 products, revenue, mixed": Case("revenue", 50, 1, 2000, 500, "mixed"),
     "10 products, its own samples": Case("plain", 10, 1, 2000, 300, "samples"),
+    "10 products, 2 slots, its own samples": Case("plain", 10, 2, 2000, 300, "samples"),
+    "20 products, 3 slots, its own samples": Case("plain", 20, 3, 2000, 300, "samples"),
 }
 
 
@@ -103,12 +107,15 @@ class Simulation:
         return policy
 
     def samples(self, draws, number):
-        """Visit i uses sample number[i]; the propensity is the share of samples that choose the same."""
+        """Visit i uses sample number[i] in all slots; propensities are those that the service stores."""
+        agreeing = np.ones((len(number), len(draws.weight) - 1))
 
         def policy(u, allowed):
+            nonlocal agreeing
             best = np.stack([_best(w, u, allowed) for w in draws.weight[1:]], axis=1)
             a = best[np.arange(len(u)), number]
-            return a, (best == a[:, None]).mean(axis=1)
+            propensity, agreeing = conditional(agreeing, (best == a[:, None]).astype(float))
+            return a, propensity
 
         return policy
 
@@ -134,7 +141,7 @@ class Simulation:
         values = np.take_along_axis(Q, a[:, :, None], axis=2)[:, :, 0], np.take_along_axis(Q, chosen, axis=2)
         parts = played.reward, played.propensity, same, *values
         reward, propensity, *others = (np.concatenate(np.swapaxes(part, 0, 1)) for part in parts)
-        return LoggedSteps(np.arange(a.shape[1] + 1) * self.case.slots, reward, propensity, False, *others)
+        return LoggedSteps(np.arange(a.shape[1] + 1) * self.case.slots, reward, propensity, *others, Counter(), "")
 
     def events(self, customers, played):
         """The events of visits."""

@@ -50,6 +50,42 @@ def test_a_slate_fills_slots_together_and_may_be_shorter(shop):
     assert shop.recommend("bob", count=1, among=["tea"]) == ["tea"]
 
 
+def test_slots_store_what_is_needed_for_the_probability_of_a_visit_also_over_a_refresh(tmp_path):
+    options = {"database": f"sqlite:///{tmp_path}/shop.db", "slots": 4}
+
+    def of(shop, visit):
+        return [
+            event for event in shop.events.since(0, 999) if (event.visit, event.kind) == (visit, "recommended")
+        ]
+
+    with Recommender(**options, learning={"draws": 3}) as shop:
+        shop.add_all({name: {} for name in PRODUCTS})
+        shop.recommend("ann", count=2)
+        for n in range(20):
+            shop.feedback(f"v{n}", shop.recommend(f"v{n}"), float(n % 2))
+            shop.close(f"v{n}")
+        shop.learn()
+        shop.recommend("ann")
+        first, second, third = of(shop, "ann")
+        assert (first.propensity, first.agreeing) == (pytest.approx(1 / len(PRODUCTS)), [1.0] * 3)
+        assert second.propensity == pytest.approx(1 / (len(PRODUCTS) - 1))
+        assert max(third.agreeing) == 1.0
+        assert third.sample > second.sample
+        names = [f"w{n}" for n in range(60)]
+        chance = {name: np.prod([event.propensity for event in of(shop, name)])
+                  for name in names if shop.recommend(name, count=2)}  # fmt: skip
+        visits = {tuple(event.product for event in of(shop, name)): chance[name] for name in names}
+        assert sum(visits.values()) == pytest.approx(1.0)  # three samples, all of which were seen
+    with Recommender(**options, learning={"draws": 4}) as shop:
+        shop.recommend("ann")
+        assert of(shop, "ann")[3][-1] is of(shop, "ann")[3].propensity is None
+    one = {"database": f"sqlite:///{tmp_path}/one.db", "slots": 1}
+    with Recommender(**one) as shop:
+        shop.add("tea")
+        shop.recommend("ann")
+        assert (of(shop, "ann")[0].propensity, of(shop, "ann")[0].agreeing) == (1.0, None)
+
+
 def test_a_slot_that_is_filled_is_returned_as_it_was(shop):
     first = shop.recommend("ann", slot=0)
     assert shop.recommend("ann", slot=0) == first

@@ -197,3 +197,66 @@ def test_a_shop_of_which_nothing_is_known_shows_products_at_random_and_says_so(t
 def _is_run(products):
     numbers = [int(product[1:]) for product in products]
     return numbers == list(range(numbers[0], numbers[0] + 3))
+
+
+def visits_of(story, s, slots):
+    """Every visit that sample s can make, and its probability: product after product, ties one by one."""
+    found = {(): 1.0}
+    for slot in range(slots):
+        longer = {}
+        for shown, chance in found.items():
+            values = [(-np.inf if a in shown else value) for a, value in enumerate(story(slot, shown)[s])]
+            ties = np.flatnonzero(np.array(values) == max(values))
+            longer |= {(*shown, int(a)): chance / len(ties) for a in ties}
+        found = longer
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_propensities_of_a_visit_are_those_of_the_slow_twin_and_add_up_to_one(seed):
+    """Samples with ties are replaced before the last slot, and an answer arrives after the first one."""
+    rng, products, samples, slots = np.random.default_rng(seed), 4, int(2 + seed % 4), 3
+    first, later = (rng.integers(0, 3, (samples + 1, 1 + products, products)).astype(float) for _ in range(2))
+
+    def draws(weight):
+        few = {
+            "offered": np.ones(products, bool),
+            "z": np.zeros((products, 0)),
+            "beta": np.zeros((samples + 1, 0)),
+        }
+        return made(q=0, m=0)._replace(weight=weight, **few)
+
+    def story(slot, shown):
+        return (first if slot < 2 else later)[:, 0] + sum(
+            (first if slot < 2 else later)[:, 1 + a] for a in shown[:1]
+        )
+
+    every = [visits_of(story, s, slots) for s in range(1, samples + 1)]
+    total = {visit: np.mean([one.get(visit, 0.0) for one in every]) for visit in set().union(*every)}
+    assert sum(total.values()) == pytest.approx(1.0)
+    seen, tries = {}, 3000
+    for i in range(tries):
+        name, shown, agreeing, product = f"v{i}", (), None, 1.0
+        for slot in range(slots):
+            those = draws(first if slot < 2 else later)
+            draw, order = draw_of(name, those, seed), order_of(name, seed) ^ slot
+            allowed = ~np.isin(np.arange(products), shown)
+            found = choose(those, draw, [], shown[:1], [1] * len(shown[:1]), allowed, order, agreeing)
+            shown, agreeing, product = (*shown, found.product), found.agreeing, product * found.propensity
+        assert every[draw - 1][shown] > 0
+        assert product == pytest.approx(total[shown])
+        relative = np.array([one.get(shown, 0.0) for one in every])
+        assert agreeing == pytest.approx(relative / relative.max())
+        seen[shown] = seen.get(shown, 0) + 1
+    for shown, chance in total.items():
+        assert abs(seen.get(shown, 0) - tries * chance) < 5 * (tries * chance) ** 0.5 + 1
+
+
+def test_samples_of_another_number_or_seed_tell_no_propensity():
+    draws = made(q=0, m=0)
+    first = choose(draws, 2, [], [], [])
+    assert choose(draws, 2, [], [], [], None, 0, first.agreeing).propensity is not None
+    for other in ([], [1.0] * (S + 1), [1.0, 0.0, 1.0, 1.0, 1.0]):
+        found = choose(draws, 2, [], [], [], None, 0, other)
+        assert (found.propensity, found.agreeing, found.product) == (None, None, first.product)

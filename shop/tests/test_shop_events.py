@@ -133,15 +133,19 @@ def test_tables_of_an_earlier_version_get_the_new_columns(tmp_path):
     url = f"sqlite:///{tmp_path}/shop.db"
     with Events(url) as events:
         shop = events.shop
-        for column in ("events DROP COLUMN among", *(f"shop_identity DROP COLUMN {name}" for name in OF_LEARNER)):
+        for column in (
+            "events DROP COLUMN among",
+            "events DROP COLUMN agreeing",
+            *(f"shop_identity DROP COLUMN {name}" for name in OF_LEARNER),
+        ):
             events._rows(f"ALTER TABLE {column}", {})
     with Events(url) as events:
         assert (events.shop, events.learner_state()) == (shop, (None, 0, ""))
         events.note_failure("OSError")
         assert events.learner_state() == (None, 1, "OSError")
         with events.writing() as writer:
-            writer.append([Event("recommended", "v", "a", 0, among=["a", "ä"])])
-            assert writer.visits(["v"])["v"][0].among == ["a", "ä"]
+            writer.append([Event("recommended", "v", "a", 0, among=["a", "ä"], agreeing=[1.0, 0.5])])
+            assert writer.visits(["v"])["v"][0][-3:] == (["a", "ä"], 0, [1.0, 0.5])
 
 
 def test_a_database_has_a_name_of_its_own(events, url, tmp_path):
@@ -181,8 +185,10 @@ def test_draws_travel_through_the_table(events):
         Event("answered", "v", "p", reward=math.nan),
         Event("recommended", "v", "p", reward=1.0),
         Event("closed", "v", features={"x": math.inf}),
+        Event("recommended", "v", "p", agreeing=[1.0, math.nan]),
+        Event("recommended", "v", "p", agreeing=[1.0, "1"]),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_wrong_events_are_refused(events, wrong):
     write(events, Event("closed", "first"))

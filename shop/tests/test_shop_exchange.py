@@ -29,7 +29,19 @@ WRITTEN = [
     Event("added", product="p,1", features={"price": 3.5, "name": 'a "quoted"\nline, ä'}, at=1.25),
     Event("recommended", "v", "p,1", 0, None, 0.1, True, 1, {}, 2.0),
     Event("answered", "v", "p,1", reward=-1e-300, at=1794859051.7214704),
-    Event("recommended", "v", "q", 1, propensity=1 / 3, explored=False, sample=2**60, at=3.0, among=["q", "p,1"]),
+    Event(
+        "recommended",
+        "v",
+        "q",
+        1,
+        None,
+        1 / 3,
+        False,
+        2**60,
+        at=3.0,
+        among=["q", "p,1"],
+        agreeing=[0.0, 1.0, 1 / 3],
+    ),
     Event("closed", "v", at=4.0),
     Event("removed", product="p,1", at=5.0),
     Event("added", product="p,1", at=6.0),
@@ -78,7 +90,8 @@ def test_a_frame_has_the_columns_of_the_table(events):
     assert frame.schema == empty
     assert (
         ", ".join(frame.columns)
-        == "id, at, kind, visit, product, slot, reward, propensity, explored, sample, features, among, correction"
+        == "id, at, kind, visit, product, slot, reward, propensity, explored, sample, features, among, "
+        "correction, agreeing"
     )
     assert frame["kind"].to_list() == [event.kind for event in WRITTEN]
     assert frame["explored"].to_list() == [None, True, None, False, None, None, None]
@@ -212,6 +225,7 @@ def test_only_files_that_can_be_written_and_read(events, tmp_path):
 HEAD = "id,at,kind,visit,product,slot,reward,propensity,explored,sample,features\n"
 
 
+AGREEING = HEAD.replace("features", "features,agreeing") + "1,1,recommended,v,p,1,,,,,,"
 WRONG_EVENTS = [
     ("1,1,sold,v,p,,,,,,", "row 1, column 'kind': it must be \"added\" or"),
     ("1,1,closed,v,,,,,,,\n1,1,closed,w,,,,,,,", "row 2, column 'id': numbers must increase, got 1 after 1"),
@@ -277,6 +291,8 @@ WRONG_TABLES = [
         (f"visit,product,reward,at\na,tea,1,{at}\n", LATE.format(re.escape(at)))
         for at in ("1700000000000", "7258118400", "2200-01-01")
     ),
+    (AGREEING + "[2]", "row 1, agreeing of an event must be a list of numbers from 0 to 1"),
+    (AGREEING + "1", "row 1, column 'agreeing': must be a list of JSON that is not empty, got '1'"),
     ("kind,visit\nclosed,v\n", "a table of events must have the columns kind, visit, "),
     ('visit,product,reward\na,"tea,1\nb,tea,2\n', r'a quotation mark \("\) that is not closed'),
     ("visit,product\na,tea,1\n", "a row has more cells than the first line has names"),

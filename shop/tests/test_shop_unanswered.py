@@ -91,4 +91,4 @@ def test_judging_reads_it_as_the_learner_does(tmp_path):
     clicks_only(where, 40)
     assert judge(where).logged.value == pytest.approx(0.5)
     assert judge(settings(tmp_path, None)).logged.value == pytest.approx(1.0)
-    assert "not every recommendation has a propensity" in judge(where).why
+    assert "a product was shown without a propensity" in judge(where).why

@@ -110,7 +110,11 @@ def judge_shop(
             name.replace(" ", "_"): {end: v if math.isfinite(v) else None for end, v in interval._asdict().items()}
             for name, interval in {"logged": value.logged, **value.estimates}.items()
         }
-        print(json.dumps({**plain, "why": value.why}, allow_nan=False) if as_json else value)
+        print(
+            json.dumps({**plain, "left_out": value.left_out, "why": value.why}, allow_nan=False)
+            if as_json
+            else value
+        )
 
 
 def simulate_shop(

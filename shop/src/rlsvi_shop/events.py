@@ -41,8 +41,7 @@ class Event(NamedTuple):
     reward
         Answered: the reward. None, which only a correction has, withdraws the answer.
     propensity
-        Recommended: the share of posterior draws that choose this product here; a draw to which n products are
-        equally good counts 1 / n for each.
+        Recommended: the probability of this product, given the earlier ones of the visit; None if it is not known.
     explored
         Recommended: whether the posterior mean would have chosen another product; None if several are its best.
     sample
@@ -57,6 +56,9 @@ class Event(NamedTuple):
         Recommended: the products that the request allowed; None: all that were offered.
     correction
         Answered: 0 for the first answer to a product, 1, 2 and so on for those that replace the one before.
+    agreeing
+        Recommended: for each posterior draw, how likely it would have shown all that the visit was shown so far,
+        relative to the likeliest; None if it is not known, or visits have one slot.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Event(NamedTuple):
     id: int = 0
     among: list[str] | None = None
     correction: int = 0
+    agreeing: list[float] | None = None
 
 
 # ---- events as rows of the table, and back -------------------------------------------------------------------
@@ -114,6 +117,10 @@ COLUMNS = {
         "explored": FLAG,
         "features": OBJECT,
         "among": LIST,
+        "agreeing": LIST._replace(
+            words="a list of numbers from 0 to 1",
+            fits=lambda value: all(type(each) in (int, float) and 0 <= each <= 1 for each in value),
+        ),
     },
 }
 OPTIONAL = {name for name, default in Event._field_defaults.items() if default is None}
@@ -156,6 +163,7 @@ def event_of(row: Sequence[Any]) -> Event:
         explored=None if event.explored is None else bool(event.explored),  # SQLite has 0 and 1
         features=_read_json(event.features),
         among=_read_json(event.among),
+        agreeing=_read_json(event.agreeing),
     )
 
 
@@ -293,6 +301,7 @@ events = sa.Table(
     sa.Column("features", sa.JSON),
     sa.Column("among", sa.JSON),
     sa.Column("correction", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("agreeing", sa.JSON),
     sa.CheckConstraint("kind IN ('added', 'removed', 'recommended', 'answered', 'closed')", name="events_kind"),
     sqlite_autoincrement=True,
 )
@@ -614,8 +623,8 @@ class Events:
     def _open(self, create: bool) -> str:
         """Return the name of this database, after creating the tables and columns that it lacks.
 
-        An earlier version had no corrections, another no column `among`, and another no name of the database,
-        which is drawn then.
+        Earlier versions had no corrections, no column `among` or `agreeing`, or no name of the database, which is
+        drawn then.
         """
         with self._plain_errors("open"), self._database.turn(), self._database.engine.connect() as connection:
             cursor = connection.connection.cursor()

@@ -34,7 +34,7 @@ OPENED = "the events of a shop, such as Events(settings.database)"
 def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
     """Return the events after a number, all by default, as a polars frame with the columns of the table.
 
-    `visit` and `product` are "" where an event has none; `features` and `among` are texts of JSON.
+    `visit` and `product` are "" where an event has none; `features`, `among` and `agreeing` are texts of JSON.
 
     Parameters
     ----------
@@ -60,14 +60,19 @@ def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
 
     check_type("events", events, Events, OPENED)
     after = whole_number("after", after, 0, LARGEST_COUNT)
-    kinds: dict[str, Any] = dict.fromkeys(("kind", "visit", "product", "features", "among"), pl.String())
+    kinds: dict[str, Any] = dict.fromkeys(
+        ("kind", "visit", "product", "features", "among", "agreeing"), pl.String()
+    )
     kinds |= dict.fromkeys(("at", "reward", "propensity"), pl.Float64())
     kinds |= dict.fromkeys(("id", "slot", "sample", "correction"), pl.Int64()) | {"explored": pl.Boolean()}
     pieces = [pl.DataFrame(schema=[(name, kinds[name]) for name in Event._fields])]
     while rows := events.since(after, AT_ONCE):
         after = rows[-1].id
-        texts = [row._replace(features=_json(row.features), among=_json(row.among)) for row in rows]
-        pieces.append(pl.DataFrame(texts, schema=pieces[0].schema, orient="row"))
+        table = [
+            row._replace(features=_json(row.features), among=_json(row.among), agreeing=_json(row.agreeing))
+            for row in rows
+        ]
+        pieces.append(pl.DataFrame(table, schema=pieces[0].schema, orient="row"))
     return pl.concat(pieces).select(column.name for column in events_table.columns)
 
 
@@ -201,7 +206,8 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
         named = _names(table.frame["product"][order], name_parser("product", settings.ids))
         pieces = _pieces_of_clicks(table, settings, order, ends)
     else:
-        if {*table.frame.columns, "among", "correction"} != set(Event._fields):  # early versions had neither
+        # Early versions had not all of these.
+        if {*table.frame.columns, "among", "correction", "agreeing"} != set(Event._fields):
             raise ValueError(f"a table of events must have the columns {', '.join(Event._fields)}")
         if table.csv is not None:
             table.frame = table.frame.with_columns(pl.col("visit", "product").str.replace(ESCAPED, "${1}"))
@@ -247,6 +253,7 @@ def _pieces_of_table(table: TableReader, settings: ShopSettings) -> Iterator[lis
         "id": tables.whole,
         "among": names_parser("among", settings.ids),
         "correction": tables.whole,
+        "agreeing": tables.json_list,
     }
     count = pl.int_range(pl.len()).over("visit", "kind", "product")
     table.frame = table.frame.with_columns(count.alias(BEFORE))

@@ -4,10 +4,10 @@ The recommender learns from one half of the visits and is judged by the other, a
 sampling, which needs the probabilities with which products were shown. Where a log cannot tell, nothing is told.
 """
 
-import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,8 @@ class ShopValue(NamedTuple):
 
     logged: Interval  # of the policy that made the events
     halves: tuple[SampleValue, SampleValue]  # by the first half of the visits, and by the second
-    visits: int
+    visits: int  # that are judged by
+    left_out: Counter[str]  # how many others have ended, by the reason why they cannot be judged by
     level: float  # the probability of the intervals
 
     @property
@@ -58,6 +59,7 @@ class ShopValue(NamedTuple):
         effective = [half.effective for half in self.halves if half.effective is not None]
         also = f", {sum(effective):.1f} effective visits of importance sampling" if effective else ""
         lines += [f"{self.visits} visits{also}"]
+        lines += [f"{number} visits were left out because {why}" for why, number in self.left_out.items()]
         return "\n".join(lines + ([f"This log cannot judge the recommender: {self.why}."] if self.why else []))
 
 
@@ -71,7 +73,9 @@ def judge(
 
     The visits are split in two halves, in the order in which they began. The samples that are judged by each half
     are learned from the other one, so nothing is judged by the data that it was fitted to. Visits that have not
-    ended are left out. A product without an answer has the reward `reward.unanswered`, or 0 if that is not given.
+    ended are left out, and so are those that cannot be judged by, such as one without a propensity, if they are
+    at most a tenth of a half. A product without an answer has the reward `reward.unanswered`, or 0 if that is not
+    given.
 
     Parameters
     ----------
@@ -117,7 +121,13 @@ def judge(
     returns = np.concatenate([np.add.reduceat(steps.reward, steps.start[:-1]) for steps in (first, second)])
     mean, n = float(returns.mean()), returns.size
     logged = student_interval(mean, (returns - mean) / n, n, level)
-    return ShopValue(logged, (value_of_samples(first, level), value_of_samples(second, level)), n, float(level))
+    return ShopValue(
+        logged,
+        (value_of_samples(first, level), value_of_samples(second, level)),
+        n,
+        first.left_out + second.left_out,
+        float(level),
+    )
 
 
 def _as_they_count(events: list[Event], limits: RewardSettings) -> list[Event]:
@@ -175,27 +185,12 @@ class LoggedSteps(NamedTuple):
 
     start: Longs  # (E + 1,)
     reward: Floats  # (R,) 0 where it is not known
-    propensity: Floats | None  # (R,) None if it is not known of all
-    approximate: bool  # whether propensities are those that this service stores of slots after the first
+    propensity: Floats  # (R,) the probability of what was shown, given what was shown before in the visit
     chance: Floats  # (R, S) how likely each sample would have shown the same product: 0 or 1, since it is certain
     shown_value: Floats  # (R,) the value of what was shown, by the posterior mean
     chosen_value: Floats  # (R, S) and of what each sample would have shown
-
-    @property
-    def visits(self) -> int:
-        """The number of visits."""
-        return len(self.start) - 1
-
-
-class _Step(NamedTuple):
-    """A recommendation as in `LoggedSteps`, with what the samples say of it."""
-
-    reward: float
-    propensity: float | None
-    approximate: bool
-    chance: Floats
-    shown_value: float
-    chosen_value: Floats
+    left_out: Counter[str]  # how many other visits have ended, by the reason why nothing can be judged by them
+    why: str  # why nothing can be judged by all visits, which are there if too many would have to be left out
 
 
 def steps_of(
@@ -209,30 +204,36 @@ def steps_of(
     every = draws._replace(offered=np.ones(len(products), np.bool_))  # the samples know only what is offered now
     offered = np.zeros(len(products), np.bool_)
     visits: dict[str, _LoggedVisit] = {}
-    ended: list[list[_Step]] = []
+    ended: list[_LoggedVisit] = []
     added: set[str] = set()
     for event in events:
         if event.kind in ("added", "removed"):
             offered[products[event.product]] = event.kind == "added"
             added.add(event.product)
             continue
-        if event.product and event.product not in products:  # it was never added: it is not learned from either
-            continue
-        visit = visits.get(event.visit)
-        if visit is None:
-            visit = visits[event.visit] = _LoggedVisit(settings, products, event)
-        if visit.take(event, every, offered, min(settings.slots, len(added))):
-            ended.append(list(visit.steps.values()))
-            visit.steps.clear()
-    ended = [visit for visit in ended if visit]
+        if event.visit not in visits:
+            visits[event.visit] = _LoggedVisit(settings, products, event)
+        visit = visits[event.visit]
+        if visit.take(event, every, offered, min(settings.slots, len(added))) and visit.steps:
+            ended.append(visit)
     if not ended:
         raise ValueError("no visit of the events has ended: close visits, or judge by others")
-    reward, propensity, approximate, *of_samples = zip(*itertools.chain(*ended), strict=True)
-    if any(share is not None and not 0 < share <= 1 for share in propensity):
-        raise ValueError("events must have propensities above 0 and up to 1: they are probabilities")
-    known = None if None in propensity else np.array(propensity, np.float64)
-    start = np.cumsum([0, *map(len, ended)])
-    return LoggedSteps(start, np.array(reward), known, any(approximate), *map(np.array, of_samples))
+    left_out, why = Counter(visit.unfit for visit in ended if visit.unfit), ""
+    if left_out.total() > MOST_LEFT_OUT * len(ended):
+        left_out, why = (
+            Counter(),
+            "; ".join(f"in {number} of {len(ended)} visits {each}" for each, number in left_out.items()),
+        )
+    kept = [visit for visit in ended if why or not visit.unfit]
+    rows = ((visit.rewards[a], *step) for visit in kept for a, step in visit.steps.items())
+    return LoggedSteps._make(
+        [
+            np.cumsum([0, *(len(visit.steps) for visit in kept)]),
+            *map(np.array, zip(*rows, strict=True)),
+            left_out,
+            why,
+        ]
+    )
 
 
 class _LoggedVisit:
@@ -240,43 +241,59 @@ class _LoggedVisit:
         self._settings, self._products = settings, products
         self._customer = settings.customer.encode_stored(first.features)
         self._answers: dict[int, float] = {}  # 1 or -1 by product
-        self.steps: dict[int, _Step] = {}  # by product
+        self.steps: dict[int, tuple[Any, ...]] = {}  # by product, as the columns of `LoggedSteps` after the reward
+        self.rewards: dict[int, float] = {}  # by product
+        self.unfit = ""  # why nothing can be judged by it
         self._over = False
 
     def take(self, event: Event, draws: Draws, offered: Bools, enough: int) -> bool:
         """Take an event, and return whether the visit ends with it: it is closed, or has enough answers."""
         if self._over:
             return False
-        if event.kind == "recommended":
-            self.steps[self._products[event.product]] = self._step(event, draws, offered)
+        if event.product and event.product not in self._products:  # which is not learned from either
+            self.unfit = UNKNOWN
+        elif event.kind == "recommended":
+            if not 0 < (event.propensity or 0) <= 1:
+                self.unfit = WITHOUT
+            elif self.steps and event.sample is not None and event.agreeing is None:
+                self.unfit = EARLIER
+            a = self._products[event.product]
+            self.rewards[a] = self._settings.reward.unanswered or 0.0
+            self.steps[a] = self._step(event, draws, offered)
         elif event.kind == "answered" and (a := self._products[event.product]) in self.steps:
-            self.steps[a] = self.steps[a]._replace(reward=event.reward or 0.0)
-            self._answers[a] = 1.0 if (event.reward or 0.0) > self._settings.reward.liked_above else -1.0
+            self.rewards[a] = event.reward or 0.0
+            self._answers[a] = 1.0 if self.rewards[a] > self._settings.reward.liked_above else -1.0
         self._over = event.kind == "closed" or (event.kind == "answered" and len(self._answers) >= enough)
         return self._over
 
-    def _step(self, event: Event, draws: Draws, offered: Bools) -> _Step:
+    def _step(self, event: Event, draws: Draws, offered: Bools) -> tuple[Any, ...]:
         """Return what the samples would have shown when a product was shown, and what they expect of it."""
         a, allowed = self._products[event.product], offered.copy()
         if event.among is not None:
-            allowed[:] = False
-            among = [self._products[name] for name in event.among if name in self._products]
-            allowed[among] = offered[among]
+            allowed &= np.isin(np.arange(len(allowed)), [self._products.get(name, -1) for name in event.among])
         allowed[list(self.steps)] = False
         allowed[a] = True  # also if it was removed in this moment
         u = customer_row(draws, self._customer, list(self._answers), list(self._answers.values()))
         best, *_ = best_by_sample(draws, u, allowed)
         chosen, known = best[1:], np.flatnonzero(u)
-        slot = min(len(self.steps), self._settings.slots)
-        value = draws.base[slot] + u[known] @ draws.weight[0][np.ix_(known, np.append(a, chosen))]
-        return _Step(
-            self._settings.reward.unanswered or 0.0,
-            event.propensity,
-            event.sample is not None and len(self.steps) > 0,
-            (chosen == a).astype(np.float64),
-            float(value[0]),
-            value[1:],
+        value = (
+            draws.base[min(len(self.steps), self._settings.slots)]
+            + u[known] @ draws.weight[0][np.ix_(known, np.append(a, chosen))]
         )
+        return event.propensity or np.nan, (chosen == a).astype(np.float64), float(value[0]), value[1:]
+
+
+HINT = "show products at random to some of your visitors, and log the probability of what is shown as propensity"
+UNKNOWN = "a product was shown that was never added: add it before it is shown"
+WITHOUT = f"a product was shown without a propensity above 0 and up to 1: {HINT}"
+EARLIER = (
+    "an earlier version of this service filled later slots, with propensities that ignored the slots before: give "
+    "judge the events of later visits alone"
+)
+# What visits that are left out would have said is not known. If they are a share p of all, the value of the others
+# is off by p times the difference between both: with a tenth, by at most a tenth of the value
+# if they are worth between nothing and twice as much, which is less than most logs can tell.
+MOST_LEFT_OUT = 0.1
 
 
 # ---- the estimates ------------------------------------------------------------------------------------------
@@ -295,13 +312,12 @@ LEAST_VISITS = 50  # effective visits
 LEAST_REWARDS = 10  # visits that make up the spread of the estimate, see `_estimate`
 DEVIATION = 0.3, 2.5  # by how much the mean of weights may differ from 1: in all, and in standard errors
 LARGEST_LOG, SMALLEST_DIVISOR = 300.0, 1e-300  # of the logarithm of a weight; of a divisor
-HINT = "show products at random to some of your visitors, and log the probability of what is shown as propensity"
 
 
 def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
     """Return the value of a policy that draws one of the samples for each visit, by visits of other policies."""
-    if steps.propensity is None:
-        return SampleValue({}, None, f"not every recommendation has a propensity: {HINT}")
+    if steps.why:
+        return SampleValue({}, None, steps.why)
     row = rows_by_step(steps.start)
     with np.errstate(divide="ignore"):
         ratio = np.log(steps.chance) - np.log(steps.propensity)[:, None]
@@ -311,14 +327,6 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
     each = weight.sum(axis=2)
     total = each.sum(axis=0)
     effective = float(total[-1] ** 2 / np.square(each[:, -1]).sum()) if total[-1] > 0 else 0.0
-    if steps.approximate:
-        return SampleValue(
-            {},
-            effective,
-            "its later slots were filled by samples of this service, whose propensities are exact in the first "
-            "slot of a visit alone. Run a trial instead: let your old rule serve some of the visits, "
-            "chosen at random, and compare the mean reward of a visit with each",
-        )
     if effective < LEAST_VISITS:
         return SampleValue(
             {},
@@ -326,7 +334,7 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
             f"visits in which it would have shown the same products count as {effective:.1f} visits, and "
             f"{LEAST_VISITS} are needed: log more visits, or with policies that are closer to the recommender",
         )
-    mean, error = each.mean(axis=0), each.std(axis=0) / math.sqrt(steps.visits)
+    mean, error = each.mean(axis=0), each.std(axis=0) / math.sqrt(len(each))
     if (wrong := np.abs(mean - 1) > np.minimum(DEVIATION[0], DEVIATION[1] * error) + 1e-6).any():
         slot = int(np.argmax(wrong))
         return SampleValue(
@@ -340,7 +348,7 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
     wrong_by = steps.reward[:, None] + following - steps.shown_value[:, None]
     terms = (weight * by_step(row, wrong_by)).sum(axis=2)
     first = steps.chosen_value[steps.start[:-1]].mean(axis=1)
-    plain, spread_over = _estimate(each, each * by_step(row, steps.reward), np.zeros(steps.visits), level)
+    plain, spread_over = _estimate(each, each * by_step(row, steps.reward), np.zeros(len(each)), level)
     if spread_over < LEAST_REWARDS:
         return SampleValue(
             {},

@@ -484,6 +484,7 @@ class Visit:
         self.first: dict[str, float] = {}  # and as they were told first
         self.corrections: dict[str, int] = {}  # how often each was corrected
         self.context: dict[str, Any] = {}
+        self.agreeing: list[float] | None = None  # how far samples agree with what was shown; []: not known
         self.closed = False
         for event in events:
             self.take(event)
@@ -494,6 +495,7 @@ class Visit:
             if not self.shown:
                 self.context = event.features or {}
             self.shown.append(event.product)
+            self.agreeing = event.agreeing or []
         elif event.kind == "answered":
             if event.reward is None:
                 self.rewards.pop(event.product, None)
@@ -534,11 +536,21 @@ def _recommend(
     draw, order = draw_of(name, sample.draws, seed), order_of(name, seed)
     among = None if asked.among is None else [str(product) for product in asked.among]
     events: list[Event] = []
+    agreeing = visit.agreeing
     for slot in range(first, min(first + count, settings.slots, first + int(allowed.sum()))):
-        place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed, order)
+        # Each slot has another order of products that are equally good, so that each of them has its full chance.
+        place, propensity, explored, agreeing = choose(
+            sample.draws, draw, customer, list(answers), liked, allowed, order ^ slot, agreeing
+        )
         allowed[place] = False
-        event = Event("recommended", name, sample.names[place], slot, propensity=propensity, explored=explored)
-        events.append(event._replace(sample=sample.last, features=None if slot else stored, among=among))
+        event = Event("recommended", name, sample.names[place], slot, None, propensity, explored, sample.last)
+        events.append(
+            event._replace(
+                features=None if slot else stored,
+                among=among,
+                agreeing=agreeing if settings.slots > 1 else None,  # otherwise nothing needs it
+            )
+        )
     return first, [event.product for event in events], events
 
 
@@ -553,9 +565,7 @@ def _allowed(asked: Recommend, visit: Visit, sample: ServedDraws, settings: Shop
             if place is None:
                 raise NotFound(f"product {name!r} of among is unknown: add it first, or leave it out")
             allowed[place] = sample.draws.offered[place]
-    for product in visit.shown:
-        if product in sample.place:
-            allowed[sample.place[product]] = False
+    allowed[[sample.place[product] for product in visit.shown if product in sample.place]] = False
     return allowed
 
 

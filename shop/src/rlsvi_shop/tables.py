@@ -245,6 +245,14 @@ def json_object(value: Any) -> dict[str, Any]:
     return found
 
 
+def json_list(value: Any) -> list[Any]:
+    """Return a list of JSON that is not empty."""
+    found = _json(value)
+    if not isinstance(found, list) or not found:
+        raise ValueError(f"must be a list of JSON that is not empty, got {shown(value)}")
+    return found
+
+
 def name_parser(what: str, ids: Ids) -> Callable[[Any], str]:
     """Return the function that makes a name of what a cell holds: in a CSV file, integers are texts too."""
     return lambda value: text_of(what, whole(value) if ids == "integer" else value, ids)
@@ -253,14 +261,7 @@ def name_parser(what: str, ids: Ids) -> Callable[[Any], str]:
 def names_parser(what: str, ids: Ids) -> Callable[[Any], list[str]]:
     """Return the function that makes names of a list of JSON that is not empty."""
     name = name_parser(what, ids)
-
-    def names(value: Any) -> list[str]:
-        found = _json(value)
-        if not isinstance(found, list) or not found:
-            raise ValueError(f"must be a list of JSON that is not empty, got {shown(value)}")
-        return [name(each) for each in found]
-
-    return names
+    return lambda value: [name(each) for each in json_list(value)]
 
 
 def _json(value: Any) -> Any:

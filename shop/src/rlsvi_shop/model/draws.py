@@ -39,16 +39,16 @@ class Draws(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A product, the probability with which it is chosen here, and whether the posterior mean prefers another.
+    """A product, its probability given the earlier choices of the visit, and whether the mean prefers another.
 
-    `propensity` is the share of samples that choose it, where those to which n products are equally good choose
-    each with probability 1 / n. `explored` is None if the mean prefers no product to all others, as long as
-    nothing is known of them.
+    `propensity` is None if it is not known. `explored` is None if the mean prefers no product to all others, as
+    long as nothing is known of them. `agreeing` says how far each sample agrees with all choices of the visit.
     """
 
     product: int
-    propensity: float
+    propensity: float | None
     explored: bool | None
+    agreeing: list[float] | None
 
 
 def with_products(draws: Draws, z: Floats) -> Draws:
@@ -79,7 +79,9 @@ def order_of(visit: str, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed}:{visit}".encode(), digest_size=8).digest(), "little")
 
 
-def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = None, order: int = 0) -> Choice:
+def choose(
+    draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = None, order: int = 0, agreeing: Any = None
+) -> Choice:
     """Return the product with the largest value under one of the samples, and how the others would choose.
 
     Parameters
@@ -96,13 +98,37 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
         Which products may be shown, (N,): at least those already shown are not. None: all that are offered.
     order
         The random order of products, from `order_of`, that decides between those that are equally good.
+    agreeing
+        How far the samples agree with the earlier choices of this visit, (S,), from the choice before; None if it
+        is the first one. Propensities are not known if these are other samples, in number or by their seed.
     """
     S = len(draws.weight)
     if not 0 <= draw < S:
         raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
-    best, share, preferred = best_by_sample(draws, customer_row(draws, c, known, x), allowed, order)
-    chosen = int(best[draw])
-    return Choice(chosen, float(share[chosen]), bool(chosen != best[0]) if preferred == 1 else None)
+    best, chance, preferred = best_by_sample(draws, customer_row(draws, c, known, x), allowed, order, draw)
+    chosen, before = int(best[draw]), np.ones(S - 1) if agreeing is None else np.asarray(agreeing, np.float64)
+    explored = bool(chosen != best[0]) if preferred == 1 else None
+    if before.shape != (S - 1,) or not before[draw - 1] > 0:  # the sample that chooses agrees with itself
+        return Choice(chosen, None, explored, None)
+    propensity, after = conditional(before, chance[1:])
+    return Choice(chosen, float(propensity), explored, after.tolist())
+
+
+def conditional(before: Floats, chance: Floats) -> tuple[Any, Floats]:
+    """Return the probability of a choice given the earlier ones, and how far each sample agrees with all of them.
+
+    A visit draws one of S samples for all its slots. The probability that it is sample s, given what was shown, is
+    in proportion to the product of the probabilities with which s chooses each of these products.
+
+    Parameters
+    ----------
+    before
+        These products for the earlier choices, (.., S), each divided by the largest of them.
+    chance
+        The probability with which each sample makes this choice, (.., S).
+    """
+    after = before * chance
+    return after.sum(axis=-1) / before.sum(axis=-1), after / np.maximum(after.max(axis=-1, keepdims=True), 1e-300)
 
 
 def customer_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
@@ -123,9 +149,13 @@ def customer_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
     return u
 
 
-def best_by_sample(draws: Draws, u: Floats, allowed: Any = None, order: int = 0) -> tuple[Longs, Floats, int]:
-    """Return the product that each sample chooses, (S + 1,), with which probability one of them chooses each
-    product, (N,), and how many products are the best of the mean.
+def best_by_sample(
+    draws: Draws, u: Floats, allowed: Any = None, order: int = 0, draw: int = 0
+) -> tuple[Longs, Floats, int]:
+    """Return the product that each sample chooses, (S + 1,), with which probability each of them chooses that of
+    sample `draw`, (S + 1,), and how many products are the best of the mean.
+
+    A sample to which n products are equally good chooses each of them with probability 1 / n.
 
     Parameters
     ----------
@@ -139,11 +169,11 @@ def best_by_sample(draws: Draws, u: Floats, allowed: Any = None, order: int = 0)
     mask = mask & draws.offered
     if not mask.any():
         raise LookupError("no product is left that may be shown")
-    index, values, best, share = np.empty(e, np.int64), np.empty(N), np.empty(S, np.int64), np.zeros(N)
-    preferred = best_products(draws.weight, u, mask, np.uint64(order), index, values, best, share)
+    index, values, best, chance = np.empty(e, np.int64), np.empty(N), np.empty(S, np.int64), np.empty(S)
+    preferred = best_products(draws.weight, u, mask, np.uint64(order), draw, index, values, best, chance)
     if not preferred:
         raise FactorError("a value is not finite: refresh the draws")
-    return best, share / max(S - 1, 1), preferred
+    return best, chance, preferred
 
 
 @compiled
@@ -155,15 +185,24 @@ def add_answers(u: Floats, z: Floats, known: Longs, x: Floats, q: int, D: int) -
 
 @compiled
 def best_products(
-    weight: Floats, u: Floats, allowed: Bools, order: Any, index: Longs, values: Floats, best: Longs, share: Floats
+    weight: Floats,
+    u: Floats,
+    allowed: Bools,
+    order: Any,
+    draw: int,
+    index: Longs,
+    values: Floats,
+    best: Longs,
+    chance: Floats,
 ) -> int:
-    """Set best[s] to the best allowed product under every sample s, and add to share[a] how many choose product a.
+    """Set best[s] to the best allowed product under every sample s, and chance[s] to how likely it is best[draw].
 
     Returns how many products are the best of the mean, or 0 if values are not finite. Among products that are
     equally good, the one with the smallest random number of this order and sample is chosen, and all count alike.
     """
-    N, count, equal = values.size, not_zero(u, index), 0
-    for s in range(weight.shape[0] - 1, -1, -1):
+    N, S, count, preferred = values.size, weight.shape[0], not_zero(u, index), 0
+    for i in range(S):
+        s = (draw + i) % S  # `draw` is the first one
         for a in range(N):
             values[a] = 0.0 if allowed[a] else -np.inf
         add_rows(weight[s], u, index, count, 0, values)
@@ -178,10 +217,10 @@ def best_products(
                 if equal == 0 or number < least:
                     best[s], least = a, number
                 equal += 1
-        if s > 0 or weight.shape[0] == 1:
-            for a in range(N):
-                share[a] += 1.0 / equal if values[a] == top else 0.0
-    return equal
+        chance[s] = 1.0 / equal if values[best[draw]] == top else 0.0
+        if s == 0:
+            preferred = equal
+    return preferred
 
 
 # ---- the file of samples, which serving processes map into memory -------------------------------------------

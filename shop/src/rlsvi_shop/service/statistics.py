@@ -33,7 +33,19 @@ LearnerState = tuple[float | None, int, str]
 VISITS = 10  # latest ones
 RECENT = 200  # events among which they are looked for
 SLOTS = 50  # of a visit, the latest ones
-NAMES = ("id", "at", "kind", "visit", "product", "slot", "reward", "explored", "features", "correction")
+NAMES = (
+    "id",
+    "at",
+    "kind",
+    "visit",
+    "product",
+    "slot",
+    "reward",
+    "explored",
+    "features",
+    "correction",
+    "agreeing",
+)
 SHOWN = [events.c[name] for name in NAMES]
 SPREADS = 2.0  # standard deviations to each side of a value that the page draws
 LONGEST_FEATURE = 80  # characters of a customer's feature
@@ -351,11 +363,11 @@ def _gain(lately: Bucket, before: Bucket) -> dict[str, float | None] | None:
 def _cost(it: Period) -> dict[str, float | None] | None:
     """Return what exploration costs per visit, with a 95% interval; None if too little is known.
 
-    Which sample chooses for a visit is decided by chance. So where a share q of the samples prefers the product
-    that the mean prefers, the odds of exploring are (1 - q) / q. With these as weights, the rewards of products
-    that the mean preferred tell what would have been earned in place of the explored ones. The difference counts
-    for every explored product. What it changes later in the visit does not count. Where several products are the
-    best of the mean, neither they nor the others count.
+    Which sample chooses for a visit is decided by chance. So where the product that the mean prefers is shown with
+    probability q, given the earlier slots of the visit, the odds of exploring are (1 - q) / q. With these as
+    weights, the rewards of products that the mean preferred tell what would have been earned in place of the
+    explored ones. The difference counts for every explored product. What it changes later in the visit does not
+    count. Where several products are the best of the mean, neither they nor the others count.
     """
     best, explored = it.choices
     known = it.bucket.visits and min(explored.number, best.number) >= ENOUGH_REWARDS
