@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.shop_quality.policies import NAMES
 from benchmarks.shop_quality.results import PARTS, curves
-from benchmarks.shop_quality.worlds import KINDS, SIZES, WORLDS
+from benchmarks.shop_quality.worlds import SIZES, WORLDS
 from rlsvi.study.plot import COLOURS, INK, styled
 
 BLUE, ORANGE, GREEN, RED, _, SKY = COLOURS[:6]
@@ -25,9 +25,10 @@ LEARN = ("ours", "ours-greedy", "lints", "vw", "vw-slate", "best-mean")
 
 
 def figure(results):
-    """Columns by kind of world, rows by the number of products; the worlds of one size are in the last column."""
-    drawing = Figure(figsize=(16.0, 3.0 * len(SIZES) + 0.5), layout="constrained")
-    axes = drawing.subplots(len(SIZES), len(KINDS) + 1)
+    """Columns by kind of world, rows by the number of products; the worlds of one size fill the last columns."""
+    rows, columns = len(SIZES), -(-len(WORLDS) // len(SIZES))
+    drawing = Figure(figsize=(3.2 * columns, 3.0 * rows + 0.5), layout="constrained")
+    axes = drawing.subplots(rows, columns)
     worlds = [*WORLDS.values()] + [None] * (axes.size - len(WORLDS))
     for one, world in zip(axes.T.flat, worlds, strict=True):
         if world is None:

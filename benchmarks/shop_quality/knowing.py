@@ -72,18 +72,17 @@ class Myopic(Uniform):
 class Optimal(Myopic):
     """Knows the true tastes, and shows what earns most in the whole visit: exact dynamic programming.
 
-    Needs a table of all histories, so the shop must be small.
+    Needs a table of all histories, so products or slots must be few.
     """
 
     def __init__(self, shop):
         super().__init__(shop)
         self.solutions = {}
-        self.alike = shop.context.shape[1] == 0  # one solution serves all customers
 
     def values(self, visit):
         """What each product earns in this and the later slots of the visit, (N,)."""
         offered = self.shop.offered(visit.customer)
-        key = offered.tobytes() if self.alike else visit.customer
+        key = offered.tobytes(), self.shop.context[visit.customer].tobytes()  # who is alike shares a solution
         if key not in self.solutions:
             self.solutions[key] = solved(self.shop, visit.customer, offered)
         return self.solutions[key][int(number_of(visit.x))]
@@ -116,7 +115,7 @@ def solved(shop, customer, offered):
     """The optimal value of each history and product for this customer, (S, N); -inf if it may not be shown."""
     N, slots = shop.world.products, shop.world.slots
     x, (liked, disliked) = table(N, slots)
-    chance = 1 / (1 + np.exp(-(shop.base(customer) + x @ shop.taste(customer).T)))
+    chance = shop.chances(customer, x)
     legal = (x == 0) & offered
     seen = np.count_nonzero(x, axis=1)
     V, Q = np.zeros(len(x) + 1), np.full(x.shape, -np.inf)

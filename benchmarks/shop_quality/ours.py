@@ -1,11 +1,11 @@
 """Our learner, in process: events go in, samples of the posterior come out, as in a shop that runs."""
 
+import math
+
 from rlsvi_shop.events import Event
 from rlsvi_shop.model.draws import choose, draw_of, order_of
 from rlsvi_shop.model.learner import ShopLearner
 from rlsvi_shop.settings import ShopSettings
-
-NUMBER = {"low": -1.0, "high": 1.0}
 
 
 class Ours:
@@ -59,13 +59,12 @@ class Ours:
 
 
 def schema_of(features):
-    """How features are declared: numbers in [-1, 1], and categories by their values."""
+    """How features are declared: numbers between the whole numbers around them, and categories by their values."""
     declared = {}
-    for one in features:
-        for name, value in (one or {}).items():
-            if isinstance(value, float):
-                declared[name] = NUMBER
-            else:
-                values = {*declared.get(name, {"values": ()})["values"], value}
-                declared[name] = {"values": tuple(sorted(values))}
+    for name in features[0] or {}:
+        values = sorted({one[name] for one in features})
+        if isinstance(values[0], float):
+            declared[name] = {"low": math.floor(values[0]), "high": math.ceil(values[-1])}
+        else:
+            declared[name] = {"values": tuple(values)}
     return declared

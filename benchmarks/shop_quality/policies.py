@@ -31,12 +31,12 @@ NAMES = {
     "optimal": "optimal",
 }
 NEEDS = {"lints": "mabwiser", "vw": "vowpalwabbit", "vw-slate": "vowpalwabbit"}
-SOLVED = 10  # products of the largest shop for which the optimal policy is computed
+SOLVED = 10_000  # products ** (slots - 1) of the largest shop for which the optimal policy is computed
 
 
 def takes_part(policy, world):
     """Whether a policy can serve in a world."""
-    return policy != "optimal" or world.products <= SOLVED
+    return policy != "optimal" or world.products ** (world.slots - 1) <= SOLVED
 
 
 def installed(policy):

@@ -10,7 +10,7 @@ from benchmarks.shop_quality import __main__ as command
 from benchmarks.shop_quality import logged_policies, open_bandit, open_visits, results, summary
 from benchmarks.shop_quality.knowing import Myopic, Optimal, Uniform, solved
 from benchmarks.shop_quality.policies import NAMES, POLICIES, installed, takes_part
-from benchmarks.shop_quality.visits import play
+from benchmarks.shop_quality.visits import Visit, play
 from benchmarks.shop_quality.worlds import KINDS, OTHERS, WORLDS, Shop, World
 
 from rlsvi.mdp.recommendation import histories, recommendation
@@ -25,6 +25,40 @@ def test_the_optimal_policy_is_that_of_dynamic_programming():
     number = np.count_nonzero(histories(6, 3), axis=1)
     for h in range(3):
         np.testing.assert_allclose(Q[number == h], exact.Q[h, :-1][number == h])
+
+
+@pytest.mark.parametrize("kind", ["bundles", "boredom", "new products"])
+def test_the_optimal_policy_looks_through_all_that_may_follow(kind):
+    shop = Shop(World(kind, 8, 3, 10), 1)
+
+    def best(customer, x, slots):
+        chance = shop.chances(customer, x)
+        return max(
+            p * (shop.price[a] + following[0]) + (1 - p) * following[1]
+            for a in np.flatnonzero((x == 0) & shop.offered(customer))
+            for p, unit in [(chance[a], np.eye(8)[a])]
+            for following in [[best(customer, x + s * unit, slots - 1) if slots > 1 else 0 for s in (1, -1)]]
+        )
+
+    for customer in (0, 9):
+        found = Optimal(shop).values(Visit(customer, np.zeros(8), shop.offered(customer)))
+        assert found.max() == pytest.approx(best(customer, np.zeros(8), 3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [
+        ("genres", 0, 0),
+        ("opener", 0.15, 0.4),
+        ("warm up", 0.01, 0.12),
+        ("bundles", 0.15, 0.4),
+        ("boredom", 0, 0.01),
+    ],
+)
+def test_planning_is_worth_what_the_world_is_named_for(kind, least, most):
+    shops = [Shop(World(kind, 24, 3, 80), seed) for seed in range(100, 104)]
+    myopic, optimal = (sum(play(shop, policy(shop)).sum() for shop in shops) for policy in (Myopic, Optimal))
+    assert least <= optimal / myopic - 1 <= most
 
 
 @pytest.mark.parametrize("kind", KINDS)
