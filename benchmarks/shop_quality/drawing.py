@@ -8,11 +8,12 @@ from benchmarks.shop_quality.results import PARTS, curves
 from benchmarks.shop_quality.worlds import SIZES, WORLDS
 from rlsvi.study.plot import COLOURS, INK, styled
 
-BLUE, ORANGE, GREEN, RED, _, SKY = COLOURS[:6]
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY = COLOURS[:6]
 GREY = "#8c8c8c"
 STYLES = {
     "ours": (BLUE, "-", 2.4),
     "ours-greedy": (SKY, (0, (5, 2)), 1.6),
+    "shared-ts": (PURPLE, "-", 1.6),
     "lints": (ORANGE, "-", 1.6),
     "vw": (GREEN, "-", 1.6),
     "vw-slate": (GREEN, (0, (5, 2)), 1.2),
@@ -21,7 +22,7 @@ STYLES = {
     "myopic": (INK, (0, (5, 2)), 1.0),
     "optimal": (INK, "-", 1.0),
 }
-LEARN = ("ours", "ours-greedy", "lints", "vw", "vw-slate", "best-mean")
+KNOW = ("uniform", "myopic", "optimal")  # learn nothing
 
 
 def figure(results):
@@ -56,6 +57,6 @@ def panel(axes, results, world):
             continue
         values = curves(results, world.name, policy)
         middle, error = values.mean(axis=0), values.std(axis=0) / max(len(values) - 1, 1) ** 0.5
-        if policy in LEARN:
+        if policy not in KNOW:
             axes.fill_between(at, middle - error, middle + error, color=colour, alpha=0.16, linewidth=0)
         axes.plot(at, middle, color=colour, linestyle=line, linewidth=width, label=NAMES[policy])

@@ -4,6 +4,7 @@ from functools import partial
 from importlib.util import find_spec
 
 from benchmarks.shop_quality.knowing import BestMean, Myopic, Optimal, Uniform
+from benchmarks.shop_quality.linear_shared import SharedThompson
 from benchmarks.shop_quality.mabwiser_linear import LinearThompson
 from benchmarks.shop_quality.ours import Ours
 from benchmarks.shop_quality.vowpal import VowpalSlates, VowpalWabbit
@@ -11,6 +12,7 @@ from benchmarks.shop_quality.vowpal import VowpalSlates, VowpalWabbit
 POLICIES = {
     "ours": Ours,
     "ours-greedy": partial(Ours, exploration=0.0),
+    "shared-ts": SharedThompson,
     "lints": LinearThompson,
     "vw": VowpalWabbit,
     "vw-slate": VowpalSlates,
@@ -22,6 +24,7 @@ POLICIES = {
 NAMES = {
     "ours": "ours",
     "ours-greedy": "ours, greedy",
+    "shared-ts": "shared Thompson sampling",
     "lints": "MABWiser LinTS",
     "vw": "Vowpal Wabbit",
     "vw-slate": "Vowpal Wabbit, slates",

@@ -22,11 +22,11 @@ def path_of(folder, world, policy, seed):
     return folder / f"{world.name}.{policy}.{seed}.json"
 
 
-def measure(folder, world, policy, seed, watch=lambda served: None):
+def measure(folder, world, policy, seed):
     """Serve all customers of one instance, write the result, and return it."""
     shop = Shop(world, seed)
     began = time.process_time()
-    expected = play(shop, POLICIES[policy](shop), watch)
+    expected = play(shop, POLICIES[policy](shop))
     result = {
         "world": world.name,
         "policy": policy,

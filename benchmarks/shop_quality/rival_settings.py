@@ -8,28 +8,40 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks.shop_quality.linear_shared import SharedThompson
 from benchmarks.shop_quality.mabwiser_linear import LinearThompson
 from benchmarks.shop_quality.results import LAST_PARTS, PARTS
 from benchmarks.shop_quality.visits import play
 from benchmarks.shop_quality.vowpal import VowpalWabbit
 from benchmarks.shop_quality.worlds import WORLDS, Shop
 
-TRIED = {
-    f"LinTS, alpha {alpha:g}, l2_lambda {l2:g}": partial(LinearThompson, alpha=alpha, l2_lambda=l2)
-    for alpha in (0.01, 0.03, 0.1, 0.3, 1.0)
-    for l2 in (1.0, 10.0)
-} | {
-    f"VW {setting}": partial(VowpalWabbit, setting=setting)
-    for exploring in (
-        "--epsilon 0.05",
-        "--bag 5",
-        "--bag 5 --greedify",
-        "--squarecb",
-        "--squarecb --gamma_scale 1000",
-    )
-    for rate in ("", " -l 2", " -l 0.1")
-    for setting in [exploring + rate]
-}
+TRIED = (
+    {
+        f"LinTS, alpha {alpha:g}, l2_lambda {l2:g}": partial(LinearThompson, alpha=alpha, l2_lambda=l2)
+        for alpha in (0.01, 0.03, 0.1, 0.3, 1.0)
+        for l2 in (1.0, 10.0)
+    }
+    | {
+        f"shared, alpha {alpha:g}, ridge {ridge:g}, by {each}": partial(
+            SharedThompson, alpha=alpha, ridge=ridge, each=each
+        )
+        for each in ("visit", "decision")
+        for alpha in (0.03, 0.1, 0.2, 0.3, 0.6)
+        for ridge in (1.0, 3.0, 10.0, 30.0, 100.0)
+    }
+    | {
+        f"VW {setting}": partial(VowpalWabbit, setting=setting)
+        for exploring in (
+            "--epsilon 0.05",
+            "--bag 5",
+            "--bag 5 --greedify",
+            "--squarecb",
+            "--squarecb --gamma_scale 1000",
+        )
+        for rate in ("", " -l 2", " -l 0.1")
+        for setting in [exploring + rate]
+    }
+)
 
 
 def main(arguments=None):

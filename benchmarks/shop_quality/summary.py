@@ -1,4 +1,4 @@
-"""Tables of what customers earned: the last fifth and the whole run, and differences to ours on the same seeds."""
+"""Tables of what customers earned: the last fifth, the whole run and its total, and differences to ours."""
 
 from benchmarks.shop_quality.policies import NAMES
 from benchmarks.shop_quality.results import LAST_PARTS, curves
@@ -6,10 +6,18 @@ from benchmarks.shop_quality.worlds import WORLDS
 from rlsvi.study.statistics import mean
 
 SPANS = {"last fifth": slice(-LAST_PARTS, None), "whole run": slice(None)}
+TOTAL = "total"  # of the whole run: of all customers
 
 
 def rewards(results, world, policy, span, seeds=None):
-    """The mean reward of a customer, seed by seed."""
+    """The mean reward of a customer, or the total of all, seed by seed."""
+    if span == TOTAL:
+        customers = [
+            result["customers"]
+            for seed, result in sorted(results[world, policy].items())
+            if seeds is None or seed in seeds
+        ]
+        return rewards(results, world, policy, "whole run", seeds) * customers
     return curves(results, world, policy, seeds)[:, SPANS[span]].mean(axis=1)
 
 
@@ -39,18 +47,23 @@ def table(results, span):
 def comparison(results, span):
     """What ours earned more than each other policy on the same seeds and customers; bold where 0 is outside."""
     others = [name for name in NAMES if name not in ("ours", "uniform")]
+    digits = 0 if span == TOTAL else 2
     rows = []
     for world in WORLDS.values():
         if (world.name, "ours") in results:
             means = [
-                f"{rewards(results, world.name, name, span).mean():.2f}" if (world.name, name) in results else ""
+                f"{rewards(results, world.name, name, span).mean():.{digits}f}"
+                if (world.name, name) in results
+                else ""
                 for name in ("uniform", "ours")
             ]
             found = [
                 differences(results, world.name, name, span) if (world.name, name) in results else None
                 for name in others
             ]
-            rows.append([world.kind, str(world.products), *means, *(_difference(value) for value in found)])
+            rows.append(
+                [world.kind, str(world.products), *means, *(_difference(value, digits) for value in found)]
+            )
     head = ["world", "products", "uniform", "ours", *(f"less {NAMES[name]}" for name in others)]
     return _markdown(head, rows)
 
@@ -66,7 +79,7 @@ def _about(world, found):
 
 def page(results):
     """All tables as Markdown."""
-    parts = []
+    parts = ["## Ours less others, total of the whole run", comparison(results, TOTAL)]
     for span in SPANS:
         parts += [f"## Ours less others, reward per customer, {span}", comparison(results, span)]
         parts += [f"## Reward per customer, {span}", table(results, span)]
@@ -79,12 +92,12 @@ def _interval(value):
     return f"{value.value:.2f} ({value.low:.2f} to {value.high:.2f})"
 
 
-def _difference(value):
+def _difference(value, digits):
     if value is None:
         return ""
     if value.low == float("-inf"):
-        return f"{value.value:+.2f}"
-    text = f"{value.value:+.2f} ({value.low:+.2f} to {value.high:+.2f})"
+        return f"{value.value:+.{digits}f}"
+    text = f"{value.value:+.{digits}f} ({value.low:+.{digits}f} to {value.high:+.{digits}f})"
     return f"**{text}**" if value.low > 0 or value.high < 0 else text
 
 

@@ -25,7 +25,7 @@ class Visit:
     rewards: list = field(default_factory=list)
 
 
-def play(shop, policy, watch=lambda served: None):
+def play(shop, policy):
     """Serve all customers of a shop and return what was to be expected of each, given her answers, (customers,).
 
     The customers of a wave are in the shop together and fill their slots side by side. Then the policy learns.
@@ -51,5 +51,4 @@ def play(shop, policy, watch=lambda served: None):
                 visit.x[product] = 1 if liked else -1
                 visit.allowed[product] = False
         policy.learn(visits)
-        watch(wave[-1] + 1)
     return expected

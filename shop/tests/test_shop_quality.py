@@ -9,6 +9,7 @@ import pytest
 from benchmarks.shop_quality import __main__ as command
 from benchmarks.shop_quality import logged_policies, open_bandit, open_visits, results, summary
 from benchmarks.shop_quality.knowing import Myopic, Optimal, Uniform, solved
+from benchmarks.shop_quality.linear_shared import SharedThompson
 from benchmarks.shop_quality.policies import NAMES, POLICIES, installed, takes_part
 from benchmarks.shop_quality.visits import Visit, play
 from benchmarks.shop_quality.worlds import KINDS, OTHERS, WORLDS, Shop, World
@@ -124,7 +125,42 @@ def test_every_policy_serves_every_kind_of_world(name, kind):
     assert ((served[0] > 0) & (served[0] < 3 * shop.price.max())).all()
 
 
-@pytest.mark.parametrize("name", ["ours", "ours-greedy", "lints", "vw"])
+@pytest.mark.parametrize("kind", ["opener", "customer features", "new products", "plain"])
+def test_the_shared_posterior_is_that_of_all_answers_at_once(kind):
+    shop = Shop(World(kind, 7, 3, 25), 1)
+
+    class Recorded(SharedThompson):
+        """Keeps all visits."""
+
+        kept = ()
+
+        def learn(self, visits):
+            super().learn(visits)
+            self.kept += tuple(visits)
+
+    learner = Recorded(shop, alpha=0.3, ridge=2.0)
+    play(shop, learner)
+    rows, rewards = [], []
+    for visit in learner.kept:
+        x, c = np.zeros(7), shop.context[visit.customer]
+        for a, reward in zip(visit.shown, visit.rewards, strict=True):
+            z = shop.product[a]
+            liked, disliked = (sum((shop.product[n] for n in np.flatnonzero(x == s)), 0 * z) for s in (1, -1))
+            own = [1, *x] if len(z) else [1, *c, *x]
+            about = [1, *c, *liked, *disliked]
+            rows.append([*np.kron(np.eye(7)[a], own), *(u * v for u in about for v in (1, *z))])
+            rewards.append(reward)
+            x[a] = 1 if reward else -1
+    X = np.array(rows)
+    mean = np.linalg.inv(X.T @ X + 2 * np.eye(X.shape[1])) @ X.T @ rewards
+    np.testing.assert_allclose(learner.mean, mean, atol=1e-10)
+    visit = Visit(3, x := np.array([1, 0, 0, -1, 0, 0, 0]), x == 0)
+    np.testing.assert_allclose(
+        learner.values(visit, mean), [learner.row(3, x, a) @ mean for a in range(7)], atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("name", ["ours", "ours-greedy", "shared-ts", "lints", "vw"])
 def test_whoever_learns_earns_more_than_uniform(name):
     if not installed(name):
         pytest.skip(f"{name} is not installed")
@@ -189,6 +225,7 @@ def test_differences_are_those_of_seeds_that_both_have():
     text = summary.page(found)
     assert "**+0.13 (" not in text
     assert "+0.13 (" in text
+    assert "| 75 |" in text, "the mean total of 20 customers"
     assert NAMES["vw"] in text
     assert not takes_part("optimal", WORLDS["plain-50"])
 
