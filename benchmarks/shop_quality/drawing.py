@@ -8,12 +8,12 @@ from benchmarks.shop_quality.results import PARTS, curves
 from benchmarks.shop_quality.worlds import SIZES, WORLDS
 from rlsvi.study.plot import COLOURS, INK, styled
 
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY = COLOURS[:6]
+BLUE, ORANGE, GREEN, RED, AMBER, SKY = COLOURS[:6]
 GREY = "#8c8c8c"
 STYLES = {
     "ours": (BLUE, "-", 2.4),
     "ours-greedy": (SKY, (0, (5, 2)), 1.6),
-    "shared-ts": (PURPLE, "-", 1.6),
+    "shared-ts": (AMBER, "-", 1.6),
     "lints": (ORANGE, "-", 1.6),
     "vw": (GREEN, "-", 1.6),
     "vw-slate": (GREEN, (0, (5, 2)), 1.2),

@@ -6,7 +6,7 @@ The features of product a with features z_a, shown to a customer with context c 
                                         and with x if there are at most `WITH_ANSWERS` products
 
 where likes and dislikes are the sums of the features of the products liked and disliked in this visit. The
-posterior is exact, the same as if all answers were given at once. Every visit is served by a sample of its own.
+posterior is exact, the same as if all answers were given at once. Every decision has a sample of its own.
 """
 
 import numpy as np
@@ -14,14 +14,14 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from benchmarks.shop_quality.knowing import Uniform
 
-ALPHA, RIDGE, EACH = 0.2, 30.0, "visit"  # chosen on seeds from 100 on
+ALPHA, RIDGE, EACH = 0.2, 30.0, "decision"  # chosen on seeds from 100 on
 WITH_ANSWERS = 50
 
 
 class SharedThompson(Uniform):
     """Samples have the posterior's covariance for noise of standard deviation alpha, and a ridge as the prior.
 
-    Each `visit`, or each `decision`, has a sample of its own.
+    A sample serves a `visit`, or a `decision`.
     """
 
     def __init__(self, shop, *, alpha=ALPHA, ridge=RIDGE, each=EACH):
