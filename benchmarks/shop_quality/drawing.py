@@ -12,6 +12,7 @@ BLUE, ORANGE, GREEN, RED, AMBER, SKY = COLOURS[:6]
 GREY = "#8c8c8c"
 STYLES = {
     "ours": (BLUE, "-", 2.4),
+    "ours-one-slot": (BLUE, (0, (1, 1)), 1.6),
     "ours-greedy": (SKY, (0, (5, 2)), 1.6),
     "shared-ts": (AMBER, "-", 1.6),
     "lints": (ORANGE, "-", 1.6),

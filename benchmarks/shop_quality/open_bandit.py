@@ -17,6 +17,7 @@ interval of Clopper and Pearson.
 import argparse
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -80,14 +81,15 @@ def judged(rows, products, policy):
             np.arange(len(mine) + 1),
             mine["reward"].to_numpy(),
             mine["propensity"].to_numpy(),
-            False,
             acts[np.arange(len(mine)), mine["product"]][:, None],
             rate[mine["product"]],
             (acts @ rate)[:, None],
+            Counter(),
+            "",
         )
         halves.append(value_of_samples(steps, LEVEL))
     own = proportion(rows["reward"].mean(), len(rows))
-    return ShopValue(own, tuple(halves), len(rows), LEVEL)
+    return ShopValue(own, tuple(halves), len(rows), Counter(), LEVEL)
 
 
 def main(arguments=None):

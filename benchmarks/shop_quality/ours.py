@@ -43,9 +43,9 @@ class Ours:
         name, seed = str(visit.customer), self.settings.learning.seed
         draw, order = draw_of(name, self.draws, seed), order_of(name, seed)
         c = self.settings.customer.encode(self.shop.customer_features[visit.customer])
-        x = visit.x[visit.shown]
+        x, slot = visit.x[visit.shown], len(visit.shown)
         allowed = visit.allowed[: len(self.draws.offered)]
-        return choose(self.draws, draw, c, visit.shown, x, allowed, order).product
+        return choose(self.draws, draw, c, visit.shown, x, allowed, order ^ slot, slot).product
 
     def learn(self, visits):
         """Take the events of the wave and draw new samples."""

@@ -11,6 +11,7 @@ from benchmarks.shop_quality.vowpal import VowpalSlates, VowpalWabbit
 
 POLICIES = {
     "ours": Ours,
+    "ours-one-slot": partial(Ours, plan=False),
     "ours-greedy": partial(Ours, exploration=0.0),
     "shared-ts": SharedThompson,
     "lints": LinearThompson,
@@ -23,6 +24,7 @@ POLICIES = {
 }
 NAMES = {
     "ours": "ours",
+    "ours-one-slot": "ours, one slot",
     "ours-greedy": "ours, greedy",
     "shared-ts": "shared Thompson sampling",
     "lints": "MABWiser LinTS",

@@ -3,10 +3,10 @@
 import numpy as np
 
 from rlsvi_shop.model.regression import Sizes
-from rlsvi_shop.model.targets import NEVER, OpenVisit, VisitArrays, VisitLog, sign_of
+from rlsvi_shop.model.targets import NEVER, WIDE, OpenVisit, VisitArrays, VisitLog, sign_of
 
-SIZES = [Sizes(4, 0, 0, 9), Sizes(4, 2, 0, 5), Sizes(3, 0, 2, 4), Sizes(5, 2, 3, 4)]
-NAMES = ["plain", "customers", "features", "both"]
+SIZES = [Sizes(4, 0, 0, 9), Sizes(4, 2, 0, 5), Sizes(3, 0, 2, 4), Sizes(5, 2, 3, 4), Sizes(3, 0, WIDE + 1, 4)]
+NAMES = ["plain", "customers", "features", "both", "wide"]
 
 
 def visits_of(sizes, products, count, seed=0):
@@ -25,14 +25,18 @@ def visits_of(sizes, products, count, seed=0):
 
 
 def known(visits, i, slot, z, sizes):
-    """u = (1, c, history, h) when `slot` of visit i was filled."""
-    history, h = np.zeros(sizes.history), np.zeros(sizes.product)
+    """u = (1, c, history, left, h) when `slot` of visit i was filled."""
+    m = sizes.product
+    history, liked, disliked, last = np.zeros(sizes.history), np.zeros(m), np.zeros(m), np.zeros(m)
     for t in range(visits.first[i], visits.first[i] + slot):
         n, x = visits.product[t], visits.x[t]
         if x != 0 and visits.when[t] != NEVER and visits.when[t] <= slot:
             history[n % sizes.history] += x * sign_of(n, sizes.history)
-            h += x * z[n]
-    return np.concatenate([[1.0], visits.customer[i], history, h])
+            (liked if x > 0 else disliked)[:] += z[n]
+            last[z[n] != 0.0] = x * z[n][z[n] != 0.0]
+    left = [] if m == 0 else [(sizes.slots - 1 - slot) / (sizes.slots - 1)]
+    h = [liked - disliked] if m > WIDE else [liked, disliked, last]
+    return np.concatenate([[1.0], visits.customer[i], history, left, *h])
 
 
 def rows_of(visits: VisitArrays, z, sizes):
@@ -68,7 +72,10 @@ def joint(u, a, z, sizes):
 
 def prior(sizes, products, ridges):
     """The ridge of every weight of the joint regression."""
-    return np.concatenate([np.full(products * sizes.own, ridges.own), np.full(sizes.shared, ridges.shared)])
+    own = [ridges.own] * (1 + sizes.customer) + [ridges.own_history] * sizes.history
+    told = 0 if sizes.crossed == 0 else sizes.crossed - 1 - sizes.customer
+    shared = [ridges.shared] * (1 + sizes.customer) + [ridges.shared_history] * told
+    return np.concatenate([np.tile(own, products), np.tile(shared, sizes.product)])
 
 
 def on_u(joint_weights, z, sizes):

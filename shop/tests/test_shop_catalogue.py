@@ -11,6 +11,7 @@ from rlsvi_shop import Events, Recommender, import_events, judge
 from rlsvi_shop.follower import Follower
 from rlsvi_shop.model.draws import with_products
 from rlsvi_shop.model.learner import ShopLearner
+from rlsvi_shop.model.targets import told
 from rlsvi_shop.requests import NotFound
 from rlsvi_shop.service import worker
 from rlsvi_shop.service.processes import load_products
@@ -184,7 +185,7 @@ def test_new_products_have_the_weights_that_a_refresh_gives_them_at_first(server
     (m,), q, N = draws.z.shape[1:], int(draws.customer), draws.weight.shape[2]
     for s, beta in enumerate(draws.beta):
         for n in range(2):
-            g = beta.reshape(m, 1 + q + m).T @ z[n]  # of (1, c, h)
+            g = beta.reshape(m, 1 + q + told(m)).T @ z[n]  # of (1, c, h)
             expected = np.concatenate([g[: 1 + q], np.zeros(4), g[1 + q :]])
             assert more.weight[s, :, N + n] == pytest.approx(expected)
     assert (more.weight[:, :, :N] == draws.weight).all()

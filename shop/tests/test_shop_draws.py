@@ -6,7 +6,7 @@ import pytest
 from rlsvi.core.regression import FactorError
 from rlsvi_shop import Recommender
 from rlsvi_shop.model.draws import Draws, DrawsFileError, choose, draw_of, order_of, read_draws, write_draws
-from rlsvi_shop.model.targets import sign_of
+from rlsvi_shop.model.targets import sign_of, told
 
 N, S, Q, M, D = 9, 5, 2, 3, 4
 
@@ -16,14 +16,14 @@ def made(q=Q, m=M, seed=0):
     offered = np.ones(N, np.bool_)
     offered[4] = False
     return Draws(
-        weight=rng.standard_normal((S + 1, 1 + q + D + m, N)),
+        weight=rng.standard_normal((S + 1, 1 + q + D + told(m), N)),
         base=rng.standard_normal(4),
         z=rng.standard_normal((N, m)),
         offered=offered,
         shown=rng.integers(0, 9, N),
         value=rng.standard_normal(N),
         spread=rng.random(N),
-        beta=rng.standard_normal((S + 1, m * (1 + q + m))),
+        beta=rng.standard_normal((S + 1, m * (1 + q + told(m)))),
         customer=np.array(q),
     )
 
@@ -36,21 +36,23 @@ def test_choices(q, m):
         x = rng.choice([-1, 1], len(known))
         allowed = rng.random(N) < 0.8
         allowed[known], allowed[8] = False, True
-        history, h = np.zeros(D), np.zeros(m)
+        history, by_answer, last, slot = np.zeros(D), np.zeros((2, m)), np.zeros(m), len(known)
         for n, answer in zip(known, x, strict=True):
             history[n % D] += answer * sign_of(n, D)
-            h += answer * draws.z[n]
-        Q = np.concatenate([[1.0], c, history, h]) @ draws.weight
+            by_answer[int(answer < 0)] += draws.z[n]
+            last = answer * draws.z[n]
+        h = [[max(2 - slot, 0) / 2], *by_answer, last] if m else []
+        Q = np.concatenate([[1.0], c, history, *h]) @ draws.weight
         best = np.where(allowed & draws.offered, Q, -np.inf).argmax(axis=1)
         for draw in range(S + 1):
-            found = choose(draws, draw, c, known, x, allowed)
+            found = choose(draws, draw, c, known, x, allowed, slot=slot)
             assert found.product == best[draw]
             assert found.propensity == np.mean(best[1:] == best[draw])
             assert found.explored == (best[draw] != best[0])
 
 
 def test_ties_are_broken_by_a_random_order_of_each_visit_and_are_neither_the_best_guess_nor_exploration():
-    draws, shown = made()._replace(weight=np.zeros((S + 1, 1 + Q + D + M, N))), np.zeros((2, N))
+    draws, shown = made()._replace(weight=np.zeros((S + 1, 1 + Q + D + told(M), N))), np.zeros((2, N))
     for i in range(2000):
         visit, order, allowed = f"visit {i}", order_of(f"visit {i}", 3), np.arange(N) != 7
         for slot in range(2):
@@ -169,7 +171,7 @@ def test_a_damaged_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        {"weight": np.full((S + 1, 1 + Q + D + M, N), np.nan)},
+        {"weight": np.full((S + 1, 1 + Q + D + told(M), N), np.nan)},
         {"z": np.zeros((N - 1, M))},
         {"offered": np.ones(N + 1, np.bool_)},
         {"customer": np.array(1 + Q + D)},
@@ -242,7 +244,7 @@ def test_propensities_of_a_visit_are_those_of_the_slow_twin_and_add_up_to_one(se
             those = draws(first if slot < 2 else later)
             draw, order = draw_of(name, those, seed), order_of(name, seed) ^ slot
             allowed = ~np.isin(np.arange(products), shown)
-            found = choose(those, draw, [], shown[:1], [1] * len(shown[:1]), allowed, order, agreeing)
+            found = choose(those, draw, [], shown[:1], [1] * len(shown[:1]), allowed, order, agreeing=agreeing)
             shown, agreeing, product = (*shown, found.product), found.agreeing, product * found.propensity
         assert every[draw - 1][shown] > 0
         assert product == pytest.approx(total[shown])
@@ -256,7 +258,7 @@ def test_propensities_of_a_visit_are_those_of_the_slow_twin_and_add_up_to_one(se
 def test_samples_of_another_number_or_seed_tell_no_propensity():
     draws = made(q=0, m=0)
     first = choose(draws, 2, [], [], [])
-    assert choose(draws, 2, [], [], [], None, 0, first.agreeing).propensity is not None
+    assert choose(draws, 2, [], [], [], None, 0, 0, first.agreeing).propensity is not None
     for other in ([], [1.0] * (S + 1), [1.0, 0.0, 1.0, 1.0, 1.0]):
-        found = choose(draws, 2, [], [], [], None, 0, other)
+        found = choose(draws, 2, [], [], [], None, 0, 0, other)
         assert (found.propensity, found.agreeing, found.product) == (None, None, first.product)

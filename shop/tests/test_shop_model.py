@@ -8,6 +8,7 @@ from rlsvi.core.regression import FactorError
 from rlsvi_shop.model import targets
 from rlsvi_shop.model.regression import (
     FIRST_RIDGES,
+    RIDGE_STEP,
     Noise,
     Ridges,
     Rows,
@@ -25,18 +26,20 @@ from rlsvi_shop.model.regression import (
 from rlsvi_shop.model.targets import add_grams, add_masses, add_rights, sign_of, targets_of, work_row
 
 N = 8
-RIDGES = Ridges(0.7, 2.5)
+RIDGES = Ridges(0.7, 1.3, 2.5, 1.7)
 every_size = pytest.mark.parametrize("sizes", twin.SIZES, ids=twin.NAMES)
 
 
 def problem(sizes, seed=0, count=25):
     rng = np.random.default_rng(seed)
     products = no_products(sizes).longer(N)
-    products.z[...] = rng.standard_normal(products.z.shape)
+    products.z[...] = rng.standard_normal(products.z.shape) * (rng.random(products.z.shape) < 0.7)
     products.offered[...] = np.arange(N) != 3
     log = twin.visits_of(sizes, N, count, seed)
     visits = log.arrays()
-    add_grams(visits, 0, count, 1.0, products.z, products.gram, products.dirty, *work_row(sizes.width))
+    add_grams(
+        visits, 0, count, 1.0, products.z, products.gram, products.dirty, sizes.slots, *work_row(sizes.width)
+    )
     products.answers[...] = np.bincount(visits.product[visits.x != 0], minlength=N)
     base = np.append(rng.standard_normal(sizes.slots), 0.0)
     return products, visits, base, rng
@@ -51,11 +54,12 @@ def dense(products, visits, sizes, ridges):
 @every_size
 @pytest.mark.parametrize("table", [1, 10**6])
 def test_targets(sizes, table, monkeypatch):
-    monkeypatch.setattr(targets, "LARGEST_TABLE", table)
+    monkeypatch.setattr(targets, "LARGEST_BLOCK", table)
     many = 40  # several blocks of 16 with the small table
     rng = np.random.default_rng(1)
     visits = twin.visits_of(sizes, many, 30, 1).arrays()
     z, offered = rng.standard_normal((many, sizes.product)), rng.random(many) < 0.8
+    z[rng.random(z.shape) < 0.3] = 0.0
     weight, base = rng.standard_normal((3, sizes.width, many)), np.append(rng.standard_normal(sizes.slots), 0.0)
     found = targets_of(visits, weight, base, z, offered, -0.5, 1.5)
     for i, slot, t, _, _ in twin.rows_of(visits, z, sizes):
@@ -108,8 +112,8 @@ def test_the_posterior_mean_is_that_of_a_joint_regression(sizes):
     right = np.zeros((3, N, sizes.width))
     for (*_, a, u), goals in zip(rows, y, strict=True):
         right[:, a] += np.outer(goals, u)
-    factor_products(products, sizes, RIDGES.own)
-    shared = factor_shared(products.z, products.B, RIDGES.shared)
+    factor_products(products, sizes, RIDGES.of_own(sizes))
+    shared = factor_shared(products.z, products.B, RIDGES.of_shared(sizes))
     none = Noise(np.zeros((N, 3, sizes.own)), np.zeros((3, sizes.shared)))
     weight, beta = solve_weights(products, shared, sizes, right, none)
     expected = np.linalg.solve(precision, X.T @ y)
@@ -123,8 +127,8 @@ def test_samples_have_the_covariance_of_the_posterior(sizes):
     products, visits, _, rng = problem(sizes)
     S = 20_000
     precision = dense(products, visits, sizes, RIDGES)[2]
-    factor_products(products, sizes, RIDGES.own)
-    shared = factor_shared(products.z, products.B, RIDGES.shared)
+    factor_products(products, sizes, RIDGES.of_own(sizes))
+    shared = factor_shared(products.z, products.B, RIDGES.of_shared(sizes))
     noise = Noise(rng.standard_normal((N, S, sizes.own)), rng.standard_normal((S, sizes.shared)))
     weight, beta = solve_weights(products, shared, sizes, np.zeros((S, N, sizes.width)), noise)
     theta = weight[:, : sizes.own].copy()
@@ -143,8 +147,8 @@ def test_samples_have_the_covariance_of_the_posterior(sizes):
 def test_values_have_the_mean_and_the_deviation_of_the_joint_posterior(sizes):
     products, visits, base, rng = problem(sizes)
     rows, _, precision = dense(products, visits, sizes, RIDGES)
-    factor_products(products, sizes, RIDGES.own)
-    shared = factor_shared(products.z, products.B, RIDGES.shared)
+    factor_products(products, sizes, RIDGES.of_own(sizes))
+    shared = factor_shared(products.z, products.B, RIDGES.of_shared(sizes))
     weight = rng.standard_normal((sizes.width, N))
     value, spread = first_values(products, weight, shared, base[0], sizes)
     u = np.zeros(sizes.width)
@@ -160,22 +164,23 @@ def test_the_variance_that_coming_answers_take_from_a_weight(sizes):
     """As many answers again, spread over the seven products offered, are rows of the size of those seen."""
     products, visits, _, _ = problem(sizes)
     products.gram[2], products.dirty[2] = 0.0, True  # nobody has seen it: its factor is diagonal
-    factor_products(products, sizes, RIDGES.own)
+    factor_products(products, sizes, RIDGES.of_own(sizes))
     rows = [u for *_, a, u in twin.rows_of(visits, products.z, sizes) if a != 2]
-    factor = factor_shared(products.z, products.B, RIDGES.shared)
-    found, shared = learnable(products, factor, sizes, RIDGES.shared)
+    factor = factor_shared(products.z, products.B, RIDGES.of_shared(sizes))
+    found, shared = learnable(products, factor, sizes, RIDGES.of_shared(sizes))
     assert (found.shape, shared.shape) == ((N, sizes.own), (sizes.shared,))
     for k in range(sizes.own):
         coming = sum(u[k] ** 2 for u in rows) / 7
-        before, after = 1.0 / RIDGES.own, 1.0 / (RIDGES.own + coming)
+        ridge = RIDGES.of_own(sizes)[k]
+        before, after = 1.0 / ridge, 1.0 / (ridge + coming)
         assert found[2, k] == pytest.approx((before - after) / before, abs=1e-12)
     for a in range(N):  # the last weight, given no other, has the precision of a regression with the others known
-        gram = products.gram[a, : sizes.own, : sizes.own] + RIDGES.own * np.eye(sizes.own)
+        gram = products.gram[a, : sizes.own, : sizes.own] + np.diag(RIDGES.of_own(sizes))
         last = 1.0 / np.linalg.inv(gram)[-1, -1]
         assert found[a, -1] == pytest.approx(coming / (coming + last), abs=1e-9)
     for k in range(sizes.shared):
         precision = factor @ factor.T
-        before, data = slice(k), precision[k, k] - RIDGES.shared
+        before, data = slice(k), precision[k, k] - RIDGES.of_shared(sizes)[k]
         given = precision[k, k] - precision[k, before] @ np.linalg.solve(
             precision[before, before], precision[before, k]
         )
@@ -186,8 +191,8 @@ def test_the_variance_that_coming_answers_take_from_a_weight(sizes):
 def test_products_that_nobody_answered_are_solved_like_all_others(sizes):
     products, _, _, rng = problem(sizes)
     products.gram[[1, 6]], products.dirty[:] = 0.0, True
-    factor_products(products, sizes, RIDGES.own)
-    shared = factor_shared(products.z, products.B, RIDGES.shared)
+    factor_products(products, sizes, RIDGES.of_own(sizes))
+    shared = factor_shared(products.z, products.B, RIDGES.of_shared(sizes))
     noise = Noise(rng.standard_normal((N, 3, sizes.own)), rng.standard_normal((3, sizes.shared)))
     right = rng.standard_normal((3, N, sizes.width))
     right[:, [1, 6]] = 0.0
@@ -201,11 +206,11 @@ def test_products_that_nobody_answered_are_solved_like_all_others(sizes):
 def test_only_products_with_new_data_are_factored():
     sizes = twin.SIZES[3]
     products = problem(sizes)[0]
-    factor_products(products, sizes, RIDGES.own)
+    factor_products(products, sizes, RIDGES.of_own(sizes))
     before = products.L.copy()
     products.gram[...] *= 2.0
     products.dirty[5] = True
-    factor_products(products, sizes, RIDGES.own)
+    factor_products(products, sizes, RIDGES.of_own(sizes))
     assert [a for a in range(N) if (products.L[a] != before[a]).any()] == [5]
 
 
@@ -214,7 +219,7 @@ def test_a_precision_that_is_not_positive_raises():
     products = problem(sizes)[0]
     products.gram[2] = np.nan
     with pytest.raises(FactorError, match="product 2"):
-        factor_products(products, sizes, 1.0)
+        factor_products(products, sizes, np.ones(sizes.own))
 
 
 @every_size
@@ -249,8 +254,13 @@ def test_the_prior_found_is_better_than_its_neighbours():
     best, found = best_ridges(of, FIRST_RIDGES, True)
     assert best.own > 3.0 * best.shared  # deviations of 0.1 and of 1
     assert found.sigma == pytest.approx(0.5, rel=0.15)
-    for own, shared in ((3.0, 1.0), (1 / 3.0, 1.0), (1.0, 3.0), (1.0, 1 / 3.0)):
-        assert of(Ridges(best.own * own, best.shared * shared)).log < found.log
+    for name in Ridges._fields:
+        for by in (RIDGE_STEP, 1 / RIDGE_STEP):
+            near = best._replace(**{name: getattr(best, name) * by})
+            if (
+                min(near) >= 10.0 or name == "shared"
+            ):  # the least ridges of weights that products have of their own
+                assert of(near).log < found.log
 
 
 def test_a_model_that_does_not_fit_is_refused_before_it_is_allocated():

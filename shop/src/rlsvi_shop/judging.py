@@ -273,12 +273,13 @@ class _LoggedVisit:
             allowed &= np.isin(np.arange(len(allowed)), [self._products.get(name, -1) for name in event.among])
         allowed[list(self.steps)] = False
         allowed[a] = True  # also if it was removed in this moment
-        u = customer_row(draws, self._customer, list(self._answers), list(self._answers.values()))
+        known = [product for product in self.steps if product in self._answers]  # in order of slots
+        u = customer_row(draws, self._customer, known, [self._answers[n] for n in known], len(self.steps))
         best, *_ = best_by_sample(draws, u, allowed)
-        chosen, known = best[1:], np.flatnonzero(u)
+        chosen, told = best[1:], np.flatnonzero(u)
         value = (
             draws.base[min(len(self.steps), self._settings.slots)]
-            + u[known] @ draws.weight[0][np.ix_(known, np.append(a, chosen))]
+            + u[told] @ draws.weight[0][np.ix_(told, np.append(a, chosen))]
         )
         return event.propensity or np.nan, (chosen == a).astype(np.float64), float(value[0]), value[1:]
 

@@ -530,8 +530,9 @@ def _recommend(
         what = "product" if asked.among is None else "product of among"
         raise Conflict(f"no {what} is offered that visit {name!r} has not seen: close it")
     customer = settings.customer.encode_stored(stored)
-    answers = {sample.place[each]: reward for each, reward in visit.rewards.items() if each in sample.place}
-    liked = [1.0 if reward > settings.reward.liked_above else -1.0 for reward in answers.values()]
+    known = [each for each in visit.shown if each in visit.rewards and each in sample.place]  # in order of slots
+    answered = [sample.place[each] for each in known]
+    liked = [1.0 if visit.rewards[each] > settings.reward.liked_above else -1.0 for each in known]
     seed = settings.learning.seed
     draw, order = draw_of(name, sample.draws, seed), order_of(name, seed)
     among = None if asked.among is None else [str(product) for product in asked.among]
@@ -540,7 +541,7 @@ def _recommend(
     for slot in range(first, min(first + count, settings.slots, first + int(allowed.sum()))):
         # Each slot has another order of products that are equally good, so that each of them has its full chance.
         place, propensity, explored, agreeing = choose(
-            sample.draws, draw, customer, list(answers), liked, allowed, order ^ slot, agreeing
+            sample.draws, draw, customer, answered, liked, allowed, order ^ slot, slot, agreeing
         )
         allowed[place] = False
         event = Event("recommended", name, sample.names[place], slot, None, propensity, explored, sample.last)

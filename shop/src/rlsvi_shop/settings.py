@@ -85,6 +85,8 @@ class LearningSettings(BaseModel):
         What samples are drawn from.
     lam, sigma
         The precision of the prior and the standard deviation of the noise; None: chosen by evidence.
+    plan
+        Whether a recommendation counts by what the rest of its visit earns too; if not, by its own reward alone.
     """
 
     model_config = FROZEN
@@ -96,6 +98,7 @@ class LearningSettings(BaseModel):
     seed: Whole = Field(default=0, ge=0, lt=2**63)
     lam: Number | None = Field(default=None, gt=0)
     sigma: Number | None = Field(default=None, gt=0)
+    plan: Flag = True
 
 
 class ServeSettings(BaseModel):
@@ -277,7 +280,7 @@ def fingerprint(settings: ShopSettings) -> dict[str, Any]:
     whole = settings.model_dump(mode="json")
     reward = {name: value for name, value in whole["reward"].items() if abs(value or 0.0) != LARGEST_REWARD}
     fixed = {"slots": settings.slots, "ids": settings.ids, "features": schema(settings), "reward": reward}
-    return {**fixed, **{name: whole["learning"][name] for name in ("draws", "history")}}
+    return {**fixed, **{name: whole["learning"][name] for name in ("draws", "history", "plan")}}
 
 
 # ---- errors in settings, which name the setting, its value and the remedy -----------------------------------

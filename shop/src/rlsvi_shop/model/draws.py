@@ -18,7 +18,7 @@ from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.files import PRIVATE, whole_file
 from rlsvi.core.regression import FactorError
 from rlsvi_shop.model.regression import Sizes, first_weights
-from rlsvi_shop.model.targets import add_answer, add_rows, largest, not_zero, scrambled
+from rlsvi_shop.model.targets import add_answer, add_rows, largest, left_of, not_zero, scrambled, told, work_row
 
 
 class Draws(NamedTuple):
@@ -58,7 +58,7 @@ def with_products(draws: Draws, z: Floats) -> Draws:
     """
     e = draws.weight.shape[1]
     q, (n, m) = int(draws.customer), z.shape
-    new = first_weights(draws.beta, z, Sizes(0, q, m, e - 1 - q - m))
+    new = first_weights(draws.beta, z, Sizes(0, q, m, e - 1 - q - told(m)))
     return draws._replace(
         weight=np.concatenate([draws.weight, new], axis=2),
         z=np.concatenate([draws.z, z]),
@@ -80,7 +80,15 @@ def order_of(visit: str, seed: int) -> int:
 
 
 def choose(
-    draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = None, order: int = 0, agreeing: Any = None
+    draws: Draws,
+    draw: int,
+    c: Any,
+    known: Any,
+    x: Any,
+    allowed: Any = None,
+    order: int = 0,
+    slot: int = 0,
+    agreeing: Any = None,
 ) -> Choice:
     """Return the product with the largest value under one of the samples, and how the others would choose.
 
@@ -93,11 +101,14 @@ def choose(
     c
         The customer, (q,).
     known, x
-        The products that the customer has answered in this visit, by index, and the answers, 1 or -1.
+        The products that the customer has answered in this visit, by index, and the answers, 1 or -1, in the order
+        of their slots.
     allowed
         Which products may be shown, (N,): at least those already shown are not. None: all that are offered.
     order
         The random order of products, from `order_of`, that decides between those that are equally good.
+    slot
+        The slot that is filled, from 0.
     agreeing
         How far the samples agree with the earlier choices of this visit, (S,), from the choice before; None if it
         is the first one. Propensities are not known if these are other samples, in number or by their seed.
@@ -105,7 +116,7 @@ def choose(
     S = len(draws.weight)
     if not 0 <= draw < S:
         raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
-    best, chance, preferred = best_by_sample(draws, customer_row(draws, c, known, x), allowed, order, draw)
+    best, chance, preferred = best_by_sample(draws, customer_row(draws, c, known, x, slot), allowed, order, draw)
     chosen, before = int(best[draw]), np.ones(S - 1) if agreeing is None else np.asarray(agreeing, np.float64)
     explored = bool(chosen != best[0]) if preferred == 1 else None
     if before.shape != (S - 1,) or not before[draw - 1] > 0:  # the sample that chooses agrees with itself
@@ -131,7 +142,7 @@ def conditional(before: Floats, chance: Floats) -> tuple[Any, Floats]:
     return after.sum(axis=-1) / before.sum(axis=-1), after / np.maximum(after.max(axis=-1, keepdims=True), 1e-300)
 
 
-def customer_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
+def customer_row(draws: Draws, c: Any, known: Any, x: Any, slot: int = 0) -> Floats:
     """Return u, see `Sizes`, of a customer and her answers; the arguments are those of `choose`."""
     _, e, N = draws.weight.shape
     q, m = int(draws.customer), draws.z.shape[1]
@@ -145,7 +156,10 @@ def customer_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
         raise ValueError(f"known must be numbers of products, each of 0..{N - 1}")
     u = np.zeros(e)
     u[0], u[1 : 1 + q] = 1.0, customer
-    add_answers(u, draws.z, answered, answers, q, e - 1 - q - m)
+    D = e - 1 - q - told(m)
+    if m:
+        u[1 + q + D] = left_of(slot, draws.base.size - 1)
+    add_answers(u, draws.z, answered, answers, q, D, *work_row(e)[1:])
     return u
 
 
@@ -177,10 +191,12 @@ def best_by_sample(
 
 
 @compiled
-def add_answers(u: Floats, z: Floats, known: Longs, x: Floats, q: int, D: int) -> None:
+def add_answers(
+    u: Floats, z: Floats, known: Longs, x: Floats, q: int, D: int, change: Floats, index: Longs
+) -> None:
     """Add answers to what is known."""
     for i in range(known.size):
-        add_answer(u, z, known[i], x[i], q, D)
+        add_answer(u, z, known[i], x[i], q, D, change, index)
 
 
 @compiled
@@ -230,7 +246,7 @@ def best_products(
 # changed bit is noticed wherever it is. The header lists the shape and place of every array. The file is written
 # under another name and renamed, so that a reader finds the old file or the new one. Reading it runs no code.
 
-MAGIC = b"rlsvi draws 3\n"
+MAGIC = b"rlsvi draws 4\n"
 ALIGNED = 64
 LENGTH, CHECKSUM = 16, 11  # characters of these numbers in the second line; the last one is its end
 LONGEST_HEADER = 2**28
@@ -330,8 +346,8 @@ def _check(draws: Draws) -> None:
     per_product = (draws.z[:, :0].sum(axis=1), draws.offered, draws.shown, draws.value, draws.spread)
     if (
         S < 1
-        or not 0 <= draws.customer <= e - 2 - m
-        or draws.beta.shape != (S, m * (1 + draws.customer + m))
+        or not 0 <= draws.customer <= e - 2 - told(m)
+        or draws.beta.shape != (S, m * (1 + draws.customer + told(m)))
         or any(part.shape != (N,) for part in per_product)
     ):
         raise DrawsFileError("the shapes of its arrays do not belong together")

@@ -374,14 +374,14 @@ class Chains:
 
     def correct(self, i: int, visit: OpenVisit) -> None:
         """Replace the answers of the visit at place i of those remembered. The prior is chosen anew."""
-        products, work = self.products, work_row(self.sizes.width)
+        products = self.products
         more = np.array([x != 0 for x in visit.x], np.int64) - (np.array(self.visits.visit(i).x) != 0)
         products.answers[visit.product] += more
         self.statistics.answers += int(more.sum())
         self.statistics.note(self.statistics.visits - self.visits.count + i, visit)
         for sign in (-1.0, 1.0):
             if i < self.taken:
-                add_grams(self.visits.arrays(), i, i + 1, sign, products.z, products.gram, products.dirty, *work)
+                self._add_grams(products, i, i + 1, sign)
             self.visits.replace(i, visit)
         self.ridges, self.sigma, self.tuned_at = FIRST_RIDGES, 0.0, 0
         products.dirty[:] = True
@@ -393,6 +393,8 @@ class Chains:
             self._take_in(products)
             visits = self.statistics.sum_up(self.visits.arrays())
             self.base = self.statistics.base()
+            if not self.learning.plan:
+                self.base[:-1] -= self.base[1:]
             if (sampled := self.weight.shape[2]) < self.count:  # products that are new since the last refresh
                 new = first_weights(self.beta, products.z[sampled:], self.sizes)
                 self.weight = np.concatenate([self.weight, new], axis=2)
@@ -416,15 +418,20 @@ class Chains:
 
     def _take_in(self, products: ProductArrays) -> None:
         """Add the rows of new visits to the Gram matrices; rows with features that have changed are replaced."""
-        visits, work = self.visits.arrays(), work_row(self.sizes.width)
         if (products.new_z != products.z).any():
-            add_grams(visits, 0, self.taken, -1.0, products.z, products.gram, products.dirty, *work)
+            self._add_grams(products, 0, self.taken, -1.0)
             products.z[...] = products.new_z
-            add_grams(visits, 0, self.taken, 1.0, products.z, products.gram, products.dirty, *work)
-        add_grams(visits, self.taken, self.visits.count, 1.0, products.z, products.gram, products.dirty, *work)
+            self._add_grams(products, 0, self.taken, 1.0)
+        self._add_grams(products, self.taken, self.visits.count, 1.0)
         self.taken = self.visits.count
 
+    def _add_grams(self, products: ProductArrays, begin: int, end: int, sign: float) -> None:
+        rows = self.visits.arrays(), begin, end, sign, products.z, products.gram, products.dirty
+        add_grams(*rows, self.sizes.slots, *work_row(self.sizes.width))
+
     def _targets(self, products: ProductArrays, visits: VisitArrays, weight: Floats) -> Floats:
+        if not self.learning.plan:
+            return np.repeat(visits.reward[None], len(weight), axis=0)
         return targets_of(visits, weight, self.base, products.z, products.offered, *self.statistics.sums[:2])
 
     def _rights(self, products: ProductArrays, visits: VisitArrays, targets: Floats) -> Floats:
@@ -457,7 +464,7 @@ class Chains:
                 )
                 self.sigma, self.tuned_at = found.sigma, answers
         if lam is not None:
-            self.ridges = Ridges(lam * self.sigma**2, lam * self.sigma**2)
+            self.ridges = Ridges(*[lam * self.sigma**2] * 4)
         if self.ridges != before:
             self.products.dirty[:] = True
 
@@ -470,10 +477,10 @@ class Chains:
 
     def _sample(self, products: ProductArrays, visits: VisitArrays) -> Floats:
         """Draw noise, and alternate between targets and weights. Return the factor of the shared weights."""
-        factor_products(products, self.sizes, self.ridges.own)
+        factor_products(products, self.sizes, self.ridges.of_own(self.sizes))
         shared = np.zeros((0, 0))
         if self.sizes.product:
-            shared = factor_shared(products.z, products.B, self.ridges.shared)
+            shared = factor_shared(products.z, products.B, self.ridges.of_shared(self.sizes))
         noise = self._noise(*self._deviations(products, shared))
         limit, before = (SETTLED * self.sigma) ** 2 * len(visits.x), None
         for _ in range(self.sizes.slots + 1):
@@ -491,7 +498,7 @@ class Chains:
         They are those of the posterior, times `exploration`, less what exploring can no longer gain.
         """
         scale = self.learning.exploration * self.sigma * self.statistics.unearned
-        own, shared = learnable(products, L_shared, self.sizes, self.ridges.shared)
+        own, shared = learnable(products, L_shared, self.sizes, self.ridges.of_shared(self.sizes))
         return scale * np.sqrt(own), scale * np.sqrt(shared)
 
     def _noise(self, own_scale: Floats, shared_scale: Floats) -> Noise:

@@ -4,9 +4,10 @@ A row u = (1, c, history, h) of product a with features z_a has the target
 
     theta_a . u[own] + beta . (z_a (x) g) + N(0, sigma^2)         own: 1, c, history;  g = (1, c, h)
 
-with theta_a ~ N(0, sigma^2 / ridge) and beta ~ N(0, sigma^2 / shared_ridge). The precision of all weights is an
-arrow: a block P_a for every product, a block for beta, and what crosses them. Since z_a is the same in all rows of
-a product, everything follows from one Gram matrix E_a of its rows u. Times sigma^2,
+with theta_a ~ N(0, sigma^2 / ridge) and beta ~ N(0, sigma^2 / shared_ridge); weights on the history have ridges of
+their own, see `Ridges`. The precision of all weights is an arrow: a block P_a for every product, a block for beta,
+and what crosses them. Since z_a is the same in all rows of a product, everything follows from one Gram matrix E_a
+of its rows u. Times sigma^2,
 
     P_a = ridge I + E_a[own, own]      M_a = E_a[own, g]      B_a = E_a[g, g] - M_a' P_a^-1 M_a
     beta:    precision shared_ridge I + sum_a z_a z_a' (x) B_a, which is what eliminating all theta_a leaves
@@ -28,13 +29,16 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from rlsvi.core.checks import fits
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.regression import FactorError
+from rlsvi_shop.model.targets import told
 
 
 class Sizes(NamedTuple):
     """The numbers that determine the shapes of all arrays.
 
     What is known when a slot is filled is described by `width` numbers, u = (1, c, history, h): the customer c,
-    the answers of this visit by product, and h, the sum of answers times the features of the products answered.
+    the answers of this visit by product, and h, which exists only if products have features: the share of slots
+    left, and the sums of the features of products liked and of those not liked, and for each feature the last
+    answer to a product that has it. Products of more than `WIDE` numbers have one sum, of answers times features.
     """
 
     slots: int  # J
@@ -50,12 +54,12 @@ class Sizes(NamedTuple):
     @property
     def width(self) -> int:
         """The length of u."""
-        return self.own + self.product
+        return self.own + told(self.product)
 
     @property
     def crossed(self) -> int:
         """The length of g = (1, c, h), which is multiplied with the features of a product; 0 without features."""
-        return 1 + self.customer + self.product if self.product else 0
+        return 1 + self.customer + told(self.product) if self.product else 0
 
     @property
     def shared(self) -> int:
@@ -116,10 +120,24 @@ def no_products(sizes: Sizes) -> ProductArrays:
 
 
 class Ridges(NamedTuple):
-    """lam sigma^2 for the weights of products, and for those that they share."""
+    """lam sigma^2 for the weights that products have of their own, and for those that they share.
+
+    What they owe to the visit so far, its slots left and its answers, has ridges of its own.
+    """
 
     own: float
+    own_history: float
     shared: float
+    shared_history: float
+
+    def of_own(self, sizes: Sizes) -> Floats:
+        """Return the ridge of every own weight of a product, (d,)."""
+        return np.repeat(self[:2], [1 + sizes.customer, sizes.history])
+
+    def of_shared(self, sizes: Sizes) -> Floats:
+        """Return the ridge of every shared weight, (k,)."""
+        by_feature = np.repeat(self[2:], [1 + sizes.customer, told(sizes.product)])[: sizes.crossed]
+        return np.tile(by_feature, sizes.product)
 
 
 class Noise(NamedTuple):
@@ -144,8 +162,8 @@ def first_weights(beta: Floats, z: Floats, sizes: Sizes) -> Floats:
     return weight
 
 
-def factor_products(products: ProductArrays, sizes: Sizes, ridge: float) -> None:
-    """Factor the blocks of the products that are dirty."""
+def factor_products(products: ProductArrays, sizes: Sizes, ridge: Floats) -> None:
+    """Factor the blocks of the products that are dirty; `ridge` is that of every own weight, (d,)."""
     d, at = sizes.own, crossed_positions(sizes)
     for a in np.flatnonzero(products.dirty):
         L, W = products.L[a], products.W[a]
@@ -159,7 +177,7 @@ def factor_products(products: ProductArrays, sizes: Sizes, ridge: float) -> None
         products.dirty[a] = False
 
 
-def factor_shared(z: Floats, B: Floats, ridge: float) -> Floats:
+def factor_shared(z: Floats, B: Floats, ridge: Floats) -> Floats:
     """Return the Cholesky factor of the precision of beta, (k, k)."""
     N, m = z.shape
     g = B.shape[1]
@@ -222,7 +240,7 @@ def cholesky(P: Floats, what: str) -> Floats:
     return P
 
 
-def learnable(products: ProductArrays, L_shared: Floats, sizes: Sizes, ridge: float) -> tuple[Floats, Floats]:
+def learnable(products: ProductArrays, L_shared: Floats, sizes: Sizes, ridge: Floats) -> tuple[Floats, Floats]:
     """Return which share of the variance of weights can still be learned in time to pay: own (N, d), shared (k,).
 
     The answers to come are taken to be as many as those seen, spread evenly over the products offered. If they add
@@ -291,8 +309,8 @@ def first_values(products: ProductArrays, weight: Floats, L_shared: Floats, base
 # this limit, a shop with 50 products earned less in its first thousand visits.
 
 RIDGE_STEP = 10**0.5  # ridges are compared in steps of this factor
-FIRST_RIDGES = Ridges(10.0, 1.0)
-LEAST_RIDGES, MOST_RIDGES = Ridges(10.0, 1e-3), Ridges(1e5, 1e5)
+FIRST_RIDGES = Ridges(10.0, 10.0, 1.0, 1.0)
+LEAST_RIDGES, MOST_RIDGES = Ridges(10.0, 10.0, 1e-3, 1e-3), Ridges(1e5, 1e5, 1e5, 1e5)
 
 
 class PriorEvidence(NamedTuple):
@@ -320,15 +338,15 @@ class OwnEvidence(NamedTuple):
     rest: Floats  # (n, g) and of the right-hand sides, for the shared weights
 
 
-def eliminate(products: ProductArrays, sizes: Sizes, rows: Rows, ridge: float) -> OwnEvidence:
-    """Eliminate the weights that products have of their own, under a ridge."""
+def eliminate(products: ProductArrays, sizes: Sizes, rows: Rows, ridge: Floats) -> OwnEvidence:
+    """Eliminate the weights that products have of their own, under a ridge for each, (d,)."""
     d, g, at = sizes.own, sizes.crossed, crossed_positions(sizes)
     seen = np.flatnonzero(products.answers)
     B, rest = np.zeros((len(seen), g, g)), np.zeros((len(seen), g))
     explained = determinant = 0.0
     for i, a in enumerate(seen):
         gram, right = products.gram[a], rows.right[a]
-        L = cholesky(gram[:d, :d] + ridge * np.eye(d), f"product {a}")
+        L = cholesky(gram[:d, :d] + np.diag(ridge), f"product {a}")
         y = solve_lower(L, right[:d])
         explained += float(y @ y)
         determinant += _log_determinant(L, ridge)
@@ -338,7 +356,7 @@ def eliminate(products: ProductArrays, sizes: Sizes, rows: Rows, ridge: float) -
     return OwnEvidence(explained, determinant, products.z[seen], B, rest)
 
 
-def evidence(own: OwnEvidence, rows: Rows, shared_ridge: float, sigma: float | None) -> PriorEvidence:
+def evidence(own: OwnEvidence, rows: Rows, shared_ridge: Floats, sigma: float | None) -> PriorEvidence:
     """Return the evidence at the best sigma, or at a given one."""
     explained, determinant = own.explained, own.determinant
     if own.z.shape[1]:
@@ -352,7 +370,7 @@ def evidence(own: OwnEvidence, rows: Rows, shared_ridge: float, sigma: float | N
     return PriorEvidence(float(log), float(np.sqrt(noise)))
 
 
-def _log_determinant(L: Floats, ridge: float) -> float:
+def _log_determinant(L: Floats, ridge: Floats) -> float:
     return float((2.0 * np.log(np.diagonal(L)) - np.log(ridge)).sum())
 
 
@@ -360,27 +378,33 @@ def evidence_for(
     products: ProductArrays, sizes: Sizes, rows: Rows, sigma: float | None
 ) -> Callable[[Ridges], PriorEvidence]:
     """Return the evidence as a function of ridges, which computes nothing twice."""
-    of_own = cache(lambda ridge: eliminate(products, sizes, rows, ridge))
-    return cache(lambda ridges: evidence(of_own(ridges.own), rows, ridges.shared, sigma))
+    of_own = cache(lambda ridges: eliminate(products, sizes, rows, ridges.of_own(sizes)))  # of own weights alone
+    same = FIRST_RIDGES._replace
+    return cache(
+        lambda ridges: evidence(
+            of_own(same(own=ridges.own, own_history=ridges.own_history)), rows, ridges.of_shared(sizes), sigma
+        )
+    )
 
 
 def best_ridges(
     of: Callable[[Ridges], PriorEvidence], start: Ridges, shared: bool
 ) -> tuple[Ridges, PriorEvidence]:
-    """Climb from `start` to ridges whose neighbours have less evidence."""
+    """Climb from `start` to ridges whose neighbours have less evidence.
+
+    If products have no features, there are no shared weights, and all own weights have one ridge.
+    """
     best, found, improved = start, of(start), True
-    directions = [(1, 0), (-1, 0), (0, 1), (0, -1)] if shared else [(1, 0), (-1, 0)]
+    directions = np.eye(4) if shared else np.array([[1.0, 1.0, 0.0, 0.0]])
     while improved:
         improved = False
-        for own, both in directions:
-            while True:
-                near = Ridges(best.own * RIDGE_STEP**own, best.shared * RIDGE_STEP**both)
-                inside = all(
-                    least <= ridge <= most
-                    for least, ridge, most in zip(LEAST_RIDGES, near, MOST_RIDGES, strict=True)
-                )
-                other = of(near) if inside else found
-                if not other.log > found.log:
-                    break
-                best, found, improved = near, other, shared
+        for direction in directions:
+            for way in (1, -1):
+                while True:
+                    near = Ridges._make((np.array(best) * RIDGE_STEP ** (way * direction)).tolist())
+                    inside = np.clip(near, LEAST_RIDGES, MOST_RIDGES) == near
+                    other = of(near) if inside.all() else found
+                    if not other.log > found.log:
+                        break
+                    best, found, improved = near, other, shared
     return best, found

@@ -79,10 +79,10 @@ def _restore(learner: ShopLearner, header: dict[str, Any], file: Archive) -> Non
     sums = [float(finite(name, header["statistics"][name])) for name in RewardTotals._fields]
     chains.statistics.forgotten = RewardTotals(*sums)
     learner.last_at = float(finite("last_at", header["last_at"]))
-    own, shared, chains.sigma = (float(number) for number in finite("prior", header["prior"]))
-    if not (own > 0 and shared > 0 and chains.sigma >= 0):
+    *ridges, chains.sigma = (float(number) for number in finite("prior", header["prior"]))
+    if min(ridges) <= 0 or chains.sigma < 0:
         raise ArchiveError("is damaged: its prior is not positive")
-    chains.ridges = Ridges(own, shared)
+    chains.ridges = Ridges(*ridges)
     names = header["products"]
     if len(set(names)) != chains.count or not all(isinstance(name, str) for name in names):
         raise ArchiveError("is damaged: its products are not what it counts")

@@ -6,7 +6,7 @@ For a slot that was answered, the row is u = (1, c, history, h), see `Sizes`, of
     Q_j(a) = base_j + weight[:, a] . u
 
 after the last slot, the target is the reward. A customer who left early is valued as if she had stayed.
-The maximum is taken over blocks of products, so that the effects of answers within a block fit into the cache.
+The maximum is taken over blocks of products, whose weights fit into the cache.
 """
 
 import hashlib
@@ -17,7 +17,8 @@ import numpy as np
 
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
 
-LARGEST_TABLE = 4_000_000  # numbers in the table of effects of a block
+LARGEST_BLOCK = 200_000  # weights of a block of products, which should fit into the cache
+WIDE = 24  # numbers in the features of a product above which only the sum of answers is told by feature
 NEVER = np.iinfo(np.int32).max  # when an answer came that has not come
 
 
@@ -170,26 +171,59 @@ def sign_of(n: int, D: int) -> float:
 
 
 @compiled
-def add_answer(u: Floats, z: Floats, n: int, x: float, q: int, D: int) -> None:
-    """Add the answer x to product n to what is known."""
-    u[1 + q + n % D] += x * sign_of(n, D)
-    for f in range(z.shape[1]):
-        u[1 + q + D + f] += x * z[n, f]
+def told(m: int) -> int:
+    """Return how many numbers in u tell of the slots left and of the answers by feature of products."""
+    return 0 if m == 0 else 1 + 3 * m if m <= WIDE else 1 + m
 
 
 @compiled
-def set_row(u: Floats, visits: VisitArrays, i: int, slot: int, z: Floats) -> None:
+def left_of(slot: int, slots: int) -> float:
+    """Return the share of the slots that are left after this one."""
+    return max(slots - 1 - slot, 0) / max(slots - 1, 1)
+
+
+@compiled
+def add_answer(u: Floats, z: Floats, n: int, x: float, q: int, D: int, change: Floats, index: Longs) -> int:
+    """Add the answer x to product n to what is known.
+
+    Returns how many numbers in u have changed: their positions are in `index`, and by how much in `change`.
+    """
+    m, count = z.shape[1], 1
+    first, index[0] = 2 + q + D, 1 + q + n % D
+    change[index[0]] = x * sign_of(n, D)
+    for f in range(m):
+        if z[n, f] == 0.0:
+            continue
+        if m > WIDE:
+            index[count], change[first + f] = first + f, x * z[n, f]
+            count += 1
+            continue
+        liked, last = first + f if x > 0.0 else first + m + f, first + 2 * m + f
+        index[count], change[liked] = liked, z[n, f]
+        index[count + 1], change[last] = last, x * z[n, f] - u[last]
+        count += 2
+    for k in range(count):
+        u[index[k]] += change[index[k]]
+    return count
+
+
+@compiled
+def set_row(
+    u: Floats, visits: VisitArrays, i: int, slot: int, z: Floats, slots: int, change: Floats, index: Longs
+) -> None:
     """Set u to what was known when `slot` of visit i was filled."""
     begin, q = visits.first[i], visits.customer.shape[1]
-    D = u.size - 1 - q - z.shape[1]
+    D = u.size - 1 - q - told(z.shape[1])
     u[0] = 1.0
     for k in range(q):
         u[1 + k] = visits.customer[i, k]
     for k in range(1 + q, u.size):
         u[k] = 0.0
+    if z.shape[1]:
+        u[1 + q + D] = left_of(slot, slots)
     for t in range(begin, begin + slot):
         if visits.x[t] != 0 and visits.when[t] <= slot:
-            add_answer(u, z, visits.product[t], float(visits.x[t]), q, D)
+            add_answer(u, z, visits.product[t], float(visits.x[t]), q, D, change, index)
 
 
 @compiled
@@ -212,7 +246,9 @@ def add_grams(
     z: Floats,
     gram: Floats,
     dirty: Bools,
+    slots: int,
     u: Floats,
+    change: Floats,
     index: Longs,
 ) -> None:
     """Add `scale` u u' to the Gram matrix of the product shown, for the rows of visits begin .. end - 1."""
@@ -220,7 +256,7 @@ def add_grams(
         for t in range(visits.first[i], visits.first[i + 1]):
             if visits.x[t] == 0:
                 continue
-            set_row(u, visits, i, t - visits.first[i], z)
+            set_row(u, visits, i, t - visits.first[i], z, slots, change, index)
             count, a = not_zero(u, index), visits.product[t]
             dirty[a] = True
             for r in range(count):
@@ -262,50 +298,44 @@ def largest(values: Floats) -> float:
 
 
 @compiled
-def set_effects(weight: Floats, z: Floats, q: int, D: int, begin: int, effect: Floats) -> None:
-    """Set effect[n, b] to what a liked product n adds to the value of product begin + b."""
-    for n in range(effect.shape[0]):
-        row, own, sign = effect[n], weight[1 + q + n % D], sign_of(n, D)
-        for b in range(row.size):
-            row[b] = sign * own[begin + b]
-        for f in range(z.shape[1]):
-            by, shared = z[n, f], weight[1 + q + D + f]
-            for b in range(row.size):
-                row[b] += by * shared[begin + b]
-
-
-@compiled
 def raise_best(
     visits: VisitArrays,
     weight: Floats,
-    effect: Floats,
     z: Floats,
     offered: Bools,
     begin: int,
     Q: Floats,
     best: Floats,
+    slots: int,
     u: Floats,
+    change: Floats,
     index: Longs,
 ) -> None:
     """Raise best[t] to the largest value, over the unseen products of a block, in the slot that follows row t.
 
     Values are relative to the baseline. The products of the block are begin .. begin + Q.size - 1.
     """
+    q, m = visits.customer.shape[1], z.shape[1]
+    D = u.size - 1 - q - told(m)
+    left = 1 + q + D
     for i in range(visits.customer.shape[0]):
         start, end = visits.first[i], visits.first[i + 1]
         for b in range(Q.size):
             Q[b] = 0.0 if offered[begin + b] else -np.inf
-        set_row(u, visits, i, 0, z)
+        set_row(u, visits, i, 0, z, slots, change, index)
         add_rows(weight, u, index, not_zero(u, index), begin, Q)
         for t in range(start, end):
-            at = visits.product[t] - begin
+            at, slot = visits.product[t] - begin, t + 1 - start
             if 0 <= at < Q.size:
                 Q[at] = -np.inf
-            for before in range(start, t + 1):
-                if visits.x[before] != 0 and visits.when[before] == t + 1 - start:
-                    x, row = float(visits.x[before]), effect[visits.product[before]]
-                    for b in range(Q.size):
-                        Q[b] += x * row[b]
+            if m:
+                index[0], change[left] = left, left_of(slot, slots) - u[left]
+                u[left] += change[left]
+                add_rows(weight, change, index, 1, begin, Q)
+            for row in range(start, t + 1):
+                if visits.x[row] != 0 and visits.when[row] == slot:
+                    n, x = visits.product[row], float(visits.x[row])
+                    add_rows(weight, change, index, add_answer(u, z, n, x, q, D, change, index), begin, Q)
             best[t] = max(best[t], largest(Q))
 
 
@@ -342,15 +372,17 @@ def add_rights(
     z: Floats,
     right: Floats,
     u: Floats,
+    change: Floats,
     index: Longs,
 ) -> None:
     """Add u (target - base_j) to right[s] (N, e) for every chain s and all answered slots of the first visits."""
+    slots = base.size - 1
     for i in range(count):
         for t in range(visits.first[i], visits.first[i + 1]):
             if visits.x[t] == 0:
                 continue
             slot, a = t - visits.first[i], visits.product[t]
-            set_row(u, visits, i, slot, z)
+            set_row(u, visits, i, slot, z, slots, change, index)
             nonzero = not_zero(u, index)
             for s in range(right.shape[0]):
                 over, into = targets[s, t] - base[slot], right[s, a]
@@ -359,13 +391,16 @@ def add_rights(
 
 
 @compiled
-def add_masses(visits: VisitArrays, count: int, z: Floats, mass: Floats, u: Floats, index: Longs) -> None:
+def add_masses(
+    visits: VisitArrays, count: int, z: Floats, mass: Floats, u: Floats, change: Floats, index: Longs
+) -> None:
     """Add u to mass[a, j] for all products a and slots j that the first visits have answered."""
+    slots = mass.shape[1]
     for i in range(count):
         for t in range(visits.first[i], visits.first[i + 1]):
             if visits.x[t] != 0:
                 slot = t - visits.first[i]
-                set_row(u, visits, i, slot, z)
+                set_row(u, visits, i, slot, z, slots, change, index)
                 for r in range(not_zero(u, index)):
                     mass[visits.product[t], slot, index[r]] += u[index[r]]
 
@@ -375,19 +410,17 @@ def targets_of(
 ) -> Floats:
     """Return the targets of all rows under all chains, whose weights are (S, e, N): (S, rows)."""
     S, e, N = weight.shape
-    q = visits.customer.shape[1]
-    D, block = e - 1 - q - z.shape[1], max(16, min(N, LARGEST_TABLE // max(N, 1)))
+    block = max(16, min(N, LARGEST_BLOCK // e))
     targets = np.full((S, len(visits.product)), -np.inf)
     for begin in range(0, N, block):
         size = min(block, N - begin)
-        effect, Q = np.empty((N, size)), np.empty(size)
+        Q = np.empty(size)
         for s in range(S):
-            set_effects(weight[s], z, q, D, begin, effect)
-            raise_best(visits, weight[s], effect, z, offered, begin, Q, targets[s], *work_row(e))
+            raise_best(visits, weight[s], z, offered, begin, Q, targets[s], base.size - 1, *work_row(e))
     set_targets(visits, base, offered, low, high, targets)
     return targets
 
 
-def work_row(e: int) -> tuple[Floats, Longs]:
-    """Return work arrays for one row."""
-    return np.zeros(e), np.zeros(e, np.int64)
+def work_row(e: int) -> tuple[Floats, Floats, Longs]:
+    """Return work arrays for one row: u, its last change, and positions in them."""
+    return np.zeros(e), np.zeros(e), np.zeros(e, np.int64)
