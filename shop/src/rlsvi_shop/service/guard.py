@@ -4,11 +4,12 @@ Clients that show no token, as those of public pages, have a small share of the 
 """
 
 import asyncio
+import contextlib
 import hmac
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 from time import monotonic, perf_counter
@@ -28,7 +29,12 @@ STRANGERS_AT_ONCE = 50  # so many of them at once, after a pause
 STRANGERS_WAIT = 5.0  # seconds, at most, until it is their turn
 TOO_LARGE = "the body must have at most {} bytes: send less, or raise largest_body in the section [serve]"
 CONNECTION = "rlsvi.connection"  # in the state of a request: where it is noted that the client has shown the token
-HEADERS = {401: (b"www-authenticate", b"Bearer"), 503: (b"retry-after", b"1")}  # by status
+CLOSE = b"connection", b"close"  # what is left of the body is not read
+HEADERS = {  # by status
+    401: ((b"www-authenticate", b"Bearer"), CLOSE),
+    503: ((b"retry-after", b"1"),),
+    **dict.fromkeys((403, 408, 413), (CLOSE,)),
+}
 log = logging.getLogger("rlsvi_shop")
 
 
@@ -123,14 +129,13 @@ class Guard:
             else:
                 await self._app(scope, exchange.receive, exchange.send)
         except Exception as error:
-            status, message = _status_and_words(error)
-            await exchange.refuse(status, message)
+            await exchange.refuse(*_status_and_words(error))
         finally:
             self._going -= known
             self._metrics.count_answer(scope["path"], exchange.status, perf_counter() - begun)
             if exchange.status >= 400:
-                path, status = scope["path"][:200], exchange.status
-                log.warning("refused", extra={"path": path, "status": status, "why": exchange.why})
+                about = {"path": scope["path"][:200], "status": exchange.status, "why": exchange.why}
+                log.warning("refused", extra=about)
 
     async def _wait_for_turn(self) -> None:
         """Wait until one more client that shows no token may be answered; those that come next wait longer."""
@@ -155,12 +160,8 @@ class Guard:
         """Return whether a request shows the token (or would have to), and why it is refused, if it is."""
         if self._token is None and (why := _refusal_of_host(scope["headers"])):
             return False, (403, why)
-        shown = size = b""
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                shown = value
-            elif name == b"content-length":
-                size = value
+        headers = dict(scope["headers"])
+        shown, size = headers.get(b"authorization", b""), headers.get(b"content-length", b"")
         public = scope["type"] == "http" and scope["path"] in self._public
         known = not public if self._token is None else hmac.compare_digest(shown, self._token)
         if not known and not public:
@@ -214,12 +215,8 @@ class _Exchange:
     async def refuse(self, status: int, why: str) -> None:
         """Answer with an error, unless an answer has begun."""
         self.why = why
-        if self._begun:
-            return
-        headers = [HEADERS[status]] if status in HEADERS else []
-        if status in (401, 403, 408, 413):
-            headers.append((b"connection", b"close"))  # what is left of the body is not read
-        await self.answer(status, json.dumps({"error": why}).encode(), headers)
+        if not self._begun:
+            await self.answer(status, json.dumps({"error": why}).encode(), HEADERS.get(status, ()))
 
 
 def _status_and_words(error: Exception) -> tuple[int, str]:
@@ -238,7 +235,7 @@ def _status_and_words(error: Exception) -> tuple[int, str]:
 REMEDY = "or set a token, with which any host may ask"
 
 
-def _refusal_of_host(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+def _refusal_of_host(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
     """Return why a service without a token refuses a request with these headers; None if it does not.
 
     Such a service listens on loopback, and still any web page can make the browser send requests to it. A page of
@@ -246,14 +243,10 @@ def _refusal_of_host(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     the header Host. So Host must be localhost or a loopback address, with any port, and Origin, if there is one,
     must be the same. A request without Host passes: browsers always send it.
     """
-    host = origin = None
-    for name, value in headers:
-        if name == b"host":
-            host = value
-            if not _is_loopback(value):
-                return f"without a token, Host must be localhost or a loopback address: ask there, {REMEDY}"
-        elif name == b"origin":
-            origin = value
+    if not all(_is_loopback(value) for name, value in headers if name == b"host"):
+        return f"without a token, Host must be localhost or a loopback address: ask there, {REMEDY}"
+    last = dict(headers)
+    host, origin = last.get(b"host"), last.get(b"origin")
     if origin is not None and (host is None or origin.lower().partition(b"://")[2] != host.lower()):
         return f"without a token, pages of other sites may not ask: the header Origin differs from Host; {REMEDY}"
     return None
@@ -271,17 +264,8 @@ def check_token(token: str, name: str = "token") -> str:
 @lru_cache(maxsize=64)
 def _is_loopback(host: bytes) -> bool:
     """Return whether a header Host is localhost, an address in 127.0.0.0/8 or [::1], with any port or none."""
-    name, colon, port = host.decode("latin-1").lower().rpartition(":")
-    if not colon or port.endswith("]"):  # no port
-        name, port = host.decode("latin-1").lower(), ""
-    if not (port.isascii() and port.isdigit()) and port:
-        return False
-    if name == "localhost":
-        return True
-    address = name[1:-1] if name.startswith("[") and name.endswith("]") else name
-    if (":" in address) != (address != name):  # an address of IPv6, and no other, is in brackets
-        return False
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
+    # An address of IPv6, and no other, has colons and is in brackets.
+    found = re.fullmatch(r"(?:\[([^][]*:[^][]*)\]|([^:]*))(?::[0-9]*)?", host.decode("latin-1").lower())
+    with contextlib.suppress(ValueError):
+        return found is not None and (found[2] == "localhost" or ip_address(found[1] or found[2]).is_loopback)
+    return False

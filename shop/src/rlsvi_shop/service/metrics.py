@@ -41,16 +41,12 @@ class Metrics:
             multiprocess_mode="livemax",
             registry=registry,
         )
-        self._counters: dict[tuple[str, int], Counter] = {}
         self._paths = {path: seconds.labels(path) for path in (*PATHS, "other")}
 
     def count_answer(self, path: str, status: int, seconds: float) -> None:
         """Count an answer."""
         name = path if path in self._paths else "/products" if path.startswith("/products/") else "other"
-        counter = self._counters.get((name, status))
-        if counter is None:
-            counter = self._counters[name, status] = self._requests.labels(name, str(status))
-        counter.inc()
+        self._requests.labels(name, status).inc()
         self._paths[name].observe(seconds)
 
     def text(self) -> bytes:

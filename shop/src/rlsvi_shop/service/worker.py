@@ -35,24 +35,19 @@ STRANGERS = 8  # one connection of so many may be of clients that have not shown
 log = logging.getLogger("rlsvi_shop")
 
 
-class Limits:
-    """What is added to uvicorn's protocol, so that nobody can keep a connection without using it.
+class Limits(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """The protocol of uvicorn with limits, so that nobody can keep a connection without using it.
 
     If there are more connections than `most`, one makes room: the oldest of those that have not shown the token,
     or, if these are few, the one that has waited longest for a request.
     """
 
     most, largest, known = CONNECTIONS, LARGEST_HEADER, False  # known: whether it has shown the token
-    connections: set[Any]  # those of uvicorn, as all that follow
-    transport: Any
-    loop: Any
     app_state: dict[str, Any]
-    cycle: Any  # the request: None before the first one
-    timeout_keep_alive_task: Any
 
     def connection_made(self, transport: Any) -> None:
         """Begin with a connection, if there is room for it."""
-        super().connection_made(transport)  # type: ignore[misc]
+        super().connection_made(transport)
         self._state, self._since, self._unread = self._limit(), self.loop.time(), 0
         self.app_state = {**self.app_state, CONNECTION: self}
         if len(self.connections) > self.most:
@@ -65,12 +60,13 @@ class Limits:
 
     def data_received(self, data: bytes) -> None:
         """Take some bytes, but not without end before there is a request."""
-        super().data_received(data)  # type: ignore[misc]
+        super().data_received(data)
         self._unread = 0 if self._busy() else self._unread + len(data)
         if self._unread > self.largest:
             self._end()
 
     def _busy(self) -> bool:
+        # There is no cycle before the first request.
         return self.cycle is not None and not self.cycle.response_complete
 
     def _limit(self) -> tuple[Any, float]:
@@ -107,7 +103,7 @@ def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=type("Connection", (Limits, AutoHTTPProtocol), limits),
+                http=type("Connection", (Limits,), limits),
                 ws="none",
                 log_config=None,
                 access_log=False,
