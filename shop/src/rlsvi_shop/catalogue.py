@@ -49,12 +49,12 @@ def missing_products(products: Iterable[Event], catalogue: Mapping[str, Event]) 
 
     One that was removed stays so, and features that are known stay as they are.
     """
-    found = []
-    for event in products:
-        known = catalogue.get(event.product)
-        if known is None or (known.kind == "added" and not known.features and event.features):
-            found.append(event)
-    return found
+    return [
+        event
+        for event in products
+        if (known := catalogue.get(event.product)) is None
+        or (known.kind == "added" and not known.features and event.features)
+    ]
 
 
 def with_features(events: list[Event], settings: ShopSettings) -> list[Event]:

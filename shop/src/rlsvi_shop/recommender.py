@@ -409,9 +409,8 @@ class Recommender:
         age = None if at is None else max(0.0, now - at)
         state = state_of_learner(age, failures, sample.behind, self.settings)
         if state == "failing":
-            old = "no samples yet"
-            if sample.drawn:
-                old = f"the samples are {max(0.0, now - sample.at):.0f} seconds old"
+            seconds = max(0.0, now - sample.at)
+            old = f"the samples are {seconds:.0f} seconds old" if sample.drawn else "no samples yet"
             raise NotReady(
                 f"the learner has failed {failures} times in a row ({failure}), and its log says why: {old}"
             )
@@ -544,9 +543,15 @@ def _recommend(
             sample.draws, draw, customer, answered, liked, allowed, order ^ slot, slot, agreeing
         )
         allowed[place] = False
-        event = Event("recommended", name, sample.names[place], slot, None, propensity, explored, sample.last)
         events.append(
-            event._replace(
+            Event(
+                "recommended",
+                visit=name,
+                product=sample.names[place],
+                slot=slot,
+                propensity=propensity,
+                explored=explored,
+                sample=sample.last,
                 features=None if slot else stored,
                 among=among,
                 agreeing=agreeing if settings.slots > 1 else None,  # otherwise nothing needs it

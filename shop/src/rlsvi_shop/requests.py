@@ -197,11 +197,9 @@ def check_features(field: str, encoder: Encoder, features: Mapping[str, Any] | N
 
 def list_of(name: str, values: Any, what: str) -> list[Any]:
     """Return the values of an argument as a list, unless it is a text or nothing that has values."""
-    try:
+    with contextlib.suppress(TypeError):
         if not isinstance(values, str | bytes):
             return list(values)
-    except TypeError:
-        pass
     raise RequestError(f"{name} must be a list of {what}, got {shown(values)}")
 
 

@@ -217,24 +217,19 @@ def flag(value: Any) -> bool:
 
 def moment(value: Any) -> float:
     """Return seconds since 1970, of such a number or of a date and time, which is in UTC if it does not say."""
-    found = _seconds(value)
+    try:
+        found = number(value)
+    except ValueError:
+        try:
+            when = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"must be seconds since 1970 or a date and time, got {shown(value)}") from None
+        found = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     if found >= LATEST:
         raise ValueError(
             f"must be before the year 2200, got {shown(value)}: give seconds since 1970, not milliseconds"
         )
     return found
-
-
-def _seconds(value: Any) -> float:
-    try:
-        return number(value)
-    except ValueError:
-        pass
-    try:
-        found = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"must be seconds since 1970 or a date and time, got {shown(value)}") from None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def json_object(value: Any) -> dict[str, Any]:

@@ -33,20 +33,7 @@ LearnerState = tuple[float | None, int, str]
 VISITS = 10  # latest ones
 RECENT = 200  # events among which they are looked for
 SLOTS = 50  # of a visit, the latest ones
-NAMES = (
-    "id",
-    "at",
-    "kind",
-    "visit",
-    "product",
-    "slot",
-    "reward",
-    "explored",
-    "features",
-    "correction",
-    "agreeing",
-)
-SHOWN = [events.c[name] for name in NAMES]
+NAMES = "id", "at", "kind", "visit", "product", "slot", "reward", "explored", "features", "correction", "agreeing"
 SPREADS = 2.0  # standard deviations to each side of a value that the page draws
 LONGEST_FEATURE = 80  # characters of a customer's feature
 STEP = 20_000  # events of one step
@@ -307,7 +294,11 @@ class ShopStatistics:
         recent = sa.select(events.c.visit).where(events.c.visit != "").order_by(events.c.id.desc()).limit(RECENT)
         names = list(dict.fromkeys(row.visit for row in reading.execute(recent)))[:VISITS]
         of_visits: sa.ColumnElement[bool] = sa.literal_column(OF_VISITS)
-        theirs = sa.select(*SHOWN).where(of_visits, events.c.visit.in_(names)).order_by(events.c.id)
+        theirs = (
+            sa.select(*(events.c[name] for name in NAMES))
+            .where(of_visits, events.c.visit.in_(names))
+            .order_by(events.c.id)
+        )
         rows: dict[str, list[Any]] = {name: [] for name in names}
         for row in reading.execute(theirs):
             rows[row.visit].append(row)
@@ -512,7 +503,7 @@ class EventCounts:
         self._first: list[int] = []  # the events that added the first products, as many as there are slots
         self.buckets: dict[tuple[int, bool], Bucket] = defaultdict(Bucket)
         self.periods: dict[int, Period] = defaultdict(Period)
-        self.products: dict[str, ProductCount] = {}
+        self.products: dict[str, ProductCount] = defaultdict(lambda: ProductCount(len(self.products)))
 
     def step(self, reading: sa.Connection, last: int) -> None:
         """Count the next events, not beyond number `last`: all of them or, if the database fails, none."""
@@ -551,7 +542,7 @@ class EventCounts:
         for number, _, shown, missing in settled:
             self._add(number, True, Bucket(settled=shown, missing=missing))
         for number, later, product, shown, answers, total, squares in products:
-            count = self._product(product)
+            count = self.products[product]
             count.shown += shown
             count.answers += answers
             count.total += total
@@ -559,13 +550,13 @@ class EventCounts:
                 self._add_rewards(number, product, answers, total, squares)
         reward = self.unanswered or 0.0
         for number, later, product, missing in by_product:
-            count = self._product(product)
+            count = self.products[product]
             count.unanswered += missing
             count.total += missing * reward
             if later:
                 self._add_rewards(number, product, missing, missing * reward, missing * reward**2)
         for _, kind, product in catalogue:
-            count = self._product(product)
+            count = self.products[product]
             count.added, count.offered = count.added or kind == "added", kind == "added"
         for event, earned in ends:
             later = served is not None and event >= served
@@ -582,11 +573,6 @@ class EventCounts:
     def enough(self, event: int) -> int:
         """Return with how many answers a visit has ended if the last of them is the event of this number."""
         return max(1, bisect_left(self._first, event))
-
-    def _product(self, name: str) -> ProductCount:
-        if name not in self.products:
-            self.products[name] = ProductCount(len(self.products))
-        return self.products[name]
 
     def _add(self, number: int, later: bool, bucket: Bucket) -> None:
         key = number * min(self.width, WIDEST_BUCKET) // self.width, later
