@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import sqlalchemy as sa
@@ -101,21 +101,26 @@ class _Column(NamedTuple):
 
 
 TEXT = _Column(str, str, "a text", storable_text)
-WHOLE = _Column((int, np.integer), int, "a whole number of 64 bits", lambda value: -(2**63) <= value < 2**63)
-NUMBER = _Column(
-    (int, float, np.integer, np.floating), float, "a finite number", lambda value: abs(value) <= sys.float_info.max
-)
-FLAG = _Column((bool, np.bool_), bool, "True or False")
-OBJECT = _Column(dict, partial(json.dumps, allow_nan=False), "a dictionary")
 LIST = _Column(list, partial(json.dumps, allow_nan=False), "a list of products")
 COLUMNS = {
     **dict.fromkeys(("visit", "product"), TEXT),
-    **dict.fromkeys(("slot", "sample", "id", "correction"), WHOLE),
-    **dict.fromkeys(("reward", "propensity", "at"), NUMBER),
+    **dict.fromkeys(
+        ("slot", "sample", "id", "correction"),
+        _Column((int, np.integer), int, "a whole number of 64 bits", lambda value: -(2**63) <= value < 2**63),
+    ),
+    **dict.fromkeys(
+        ("reward", "propensity", "at"),
+        _Column(
+            (int, float, np.integer, np.floating),
+            float,
+            "a finite number",
+            lambda value: abs(value) <= sys.float_info.max,
+        ),
+    ),
     **{
         "kind": TEXT._replace(words=f"one of {', '.join(KINDS)}", fits=KINDS.__contains__),
-        "explored": FLAG,
-        "features": OBJECT,
+        "explored": _Column((bool, np.bool_), bool, "True or False"),
+        "features": _Column(dict, partial(json.dumps, allow_nan=False), "a dictionary"),
         "among": LIST,
         "agreeing": LIST._replace(
             words="a list of numbers from 0 to 1",
@@ -403,9 +408,7 @@ class SqliteFile:
         self._queue = self._open_lock("writing")
         self._place: os.stat_result | None = None
 
-    def sql(self, statement: str) -> str:
-        """Return a statement as the driver has it."""
-        return statement
+    sql = staticmethod(str)  # the driver has statements as they are
 
     def begin(self, cursor: Any) -> None:
         """Begin a transaction that writes."""
@@ -577,7 +580,7 @@ LARGEST_COUNT = 2**63 - 1  # that a database can count
 NONE = "{}: name the settings of a shop that was served, or import events first"
 
 
-class Events:
+class Events(contextlib.AbstractContextManager["Events"]):
     """The table of events, for one process and all its threads.
 
     `shop` is a name that this database has and no other: files of the learner tell by it what they belong to.
@@ -788,9 +791,6 @@ class Events:
         """Close the database. It may be called again."""
         self._close_idle()
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -59,12 +59,26 @@ class NumberFeature(BaseModel):
         into[0] = 2 * part - 1
 
 
+def _text(name: str, value: Any) -> str:
+    """Return the name of a category. 1 and "1" are the same one, as they are in a CSV file."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and abs(value) < 2**63:
+        return str(value)
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a text, a whole number of 64 bits, true or false, got {shown(value)}")
+    if len(value) > LONGEST_CATEGORY:
+        raise ValueError(f"{name} must have at most {LONGEST_CATEGORY} characters, got {len(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be valid Unicode text, got {shown(value)}") from None
+    return value
+
+
 class _NamedFeature(BaseModel):
     model_config = FROZEN
-
-    def check(self, name: str, value: Any) -> str:
-        """Return the value as text if it can name a category."""
-        return _text(name, value)
+    check = staticmethod(_text)
 
 
 class CategoryFeature(_NamedFeature):
@@ -92,9 +106,8 @@ class CategoryFeature(_NamedFeature):
 
     def put(self, name: str, value: str, into: "Floats") -> None:
         """Write a checked value into its place in the encoded vector."""
-        place = self.places.get(value)
-        if place is not None:
-            into[place] = 1.0
+        if value in self.places:
+            into[self.places[value]] = 1.0
 
 
 class HashedFeature(_NamedFeature):
@@ -112,23 +125,6 @@ class HashedFeature(_NamedFeature):
         digest = hashlib.blake2b(value.encode(), digest_size=8, key=name.encode()[:64]).digest()
         word = int.from_bytes(digest, "little")
         into[(word >> 1) % self.hashed] = 1.0 if word & 1 else -1.0
-
-
-def _text(name: str, value: Any) -> str:
-    """Return the name of a category. 1 and "1" are the same one, as they are in a CSV file."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int) and abs(value) < 2**63:
-        return str(value)
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a text, a whole number of 64 bits, true or false, got {shown(value)}")
-    if len(value) > LONGEST_CATEGORY:
-        raise ValueError(f"{name} must have at most {LONGEST_CATEGORY} characters, got {len(value)}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{name} must be valid Unicode text, got {shown(value)}") from None
-    return value
 
 
 def _kind(feature: Any) -> str:

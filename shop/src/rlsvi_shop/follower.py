@@ -6,7 +6,7 @@ import math
 import os
 import threading
 import time
-from typing import Any, Self
+from typing import Any
 
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.regression import FactorError
@@ -69,7 +69,7 @@ class LearnerReplaced(StoreError):
     """Another process has become the learner of the shop."""
 
 
-class Follower:
+class Follower(contextlib.AbstractContextManager["Follower"]):
     """The one learner of a shop: it takes events in order, and draws samples of the posterior.
 
     A second learner of the same shop is refused with a StoreError. One that is started again goes on as if it had
@@ -101,9 +101,6 @@ class Follower:
             self._stopped, self._working = False, True  # it is still working later if it failed or was interrupted
             self.catch_up()
             self._stack = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()

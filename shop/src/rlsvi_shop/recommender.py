@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +46,7 @@ WRITTEN = 1.0  # seconds after a transaction in which no other one is needed to 
 log = logging.getLogger("rlsvi_shop")
 
 
-class Recommender:
+class Recommender(contextlib.AbstractContextManager["Recommender"]):
     """RLSVI for a shop (section 6.3 of the paper): what a customer saw and liked influences what comes next.
 
     Every call is one transaction in the shop's database: when it returns, it is stored. Nothing else is kept, so
@@ -115,9 +115,6 @@ class Recommender:
         except BaseException:
             self.events.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.stop()

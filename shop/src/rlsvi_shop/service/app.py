@@ -9,7 +9,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
@@ -286,11 +286,8 @@ class Batcher(Generic[Asked]):
     def _work(self) -> None:
         while (first := self._queue.get()) is not None:
             batch = [first]
-            while len(batch) < LARGEST_BATCH:
-                try:
-                    another = self._queue.get_nowait()
-                except Empty:
-                    break
+            while len(batch) < LARGEST_BATCH and not self._queue.empty():  # nobody else takes from it
+                another = self._queue.get()
                 if another is None:
                     self._queue.put(None)  # end after this batch
                     break

@@ -3,7 +3,7 @@
 import os
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 PATHS = ("/recommend", "/feedback", "/close", "/products", "/statistics", "/metrics", "/health", "/")
@@ -56,8 +56,3 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
-
-
-def forget(pid: int) -> None:
-    """Leave out the gauges of a process that has ended."""
-    mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -15,10 +15,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from prometheus_client.multiprocess import mark_process_dead
+
 from rlsvi_shop.catalogue import missing_products, products_of_file
 from rlsvi_shop.events import Events, StoreError
 from rlsvi_shop.requests import check_names
-from rlsvi_shop.service.metrics import FOLDER, forget
+from rlsvi_shop.service.metrics import FOLDER
 from rlsvi_shop.settings import ShopSettings
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.3, 10.0  # seconds before a process is started again
@@ -36,7 +38,7 @@ def run(path: Path, settings: ShopSettings, workers: int, learner: bool, stop: t
     listening = bound_socket(settings.serve.host, settings.serve.port)
     host, port = listening.getsockname()[:2]
     numbers = tempfile.mkdtemp(prefix="rlsvi-metrics-")
-    os.environ[FOLDER] = numbers  # for `forget`
+    os.environ[FOLDER] = numbers  # for `mark_process_dead`
     module, place = [sys.executable, "-m", "rlsvi_shop.service.processes"], [str(path), str(os.getpid())]
     children: list[Child] = []
     try:
@@ -86,7 +88,7 @@ class Child:
             self._pause = FIRST_PAUSE if now - self._started >= STEADY else min(2 * self._pause, LONGEST_PAUSE)
             self._again = now + self._pause
             log.error("ended", extra={"role": self.role, "child": self.process.pid, "code": code})
-            forget(self.process.pid)
+            mark_process_dead(self.process.pid)  # type: ignore[no-untyped-call]
             self.process = None
             return max(0, -code)
         return 0
@@ -129,13 +131,11 @@ def load_products(settings: ShopSettings) -> None:
 
 def bound_socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens, or raise an error that says why there is none."""
-    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    six = ":" in host
+    family, both = socket.AF_INET6 if six else socket.AF_INET, six and socket.has_dualstack_ipv6()
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-        found.listen(1024)
+        found = socket.create_server((host, port), family=family, backlog=1024, dualstack_ipv6=both)
     except (OSError, OverflowError) as error:
-        found.close()
         raise OSError(f"cannot listen on {url_of(host, port).removeprefix('http://')}: {error}") from None
     found.set_inheritable(True)
     return found
@@ -221,9 +221,7 @@ def log_as(role: str, level: int = logging.INFO) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JSONLines(role))
     handler.addFilter(Repetitions())
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level)
+    logging.basicConfig(handlers=[handler], level=level, force=True)
     logging.captureWarnings(True)
     sys.excepthook = lambda kind, error, trace: log.critical(
         "failed", exc_info=(kind, error, trace), extra={"why": f"{kind.__name__}: {error}"}
