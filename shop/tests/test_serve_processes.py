@@ -194,7 +194,7 @@ def test_an_address_of_ipv6_is_in_brackets(tmp_path, monkeypatch):
 def test_a_process_that_dies_at_once_is_started_again_after_longer_and_longer_pauses(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("rlsvi_shop.service.processes.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr("rlsvi_shop.service.processes.forget", lambda pid: None)
+    monkeypatch.setattr("rlsvi_shop.service.processes.mark_process_dead", lambda pid: None)
     child = Child("worker", [sys.executable, "-c", "raise SystemExit(3)"])
     pauses = []
     for _ in range(7):

@@ -264,8 +264,10 @@ class Recommender(contextlib.AbstractContextManager["Recommender"]):
                 result = slot, [self.product_id(product) for product in products]
             elif isinstance(request, Feedback):
                 events = _feedback(request, visit, self.settings)
+            elif not visit.shown:
+                raise NotFound(f"visit {str(request.visit)!r} is unknown: recommend opens a visit")
             else:
-                events = _close(request, visit)
+                events = [] if visit.closed else [Event("closed", visit=str(request.visit))]
         except Exception as error:
             return error
         for event in events:
@@ -602,10 +604,3 @@ def _feedback(asked: Feedback, visit: Visit, settings: ShopSettings) -> list[Eve
     if visit.closed:
         raise Conflict(f"visit {name!r} is closed: answers that come later than idle seconds are not stored")
     return [Event("answered", visit=name, product=product, reward=reward)]
-
-
-def _close(asked: VisitRequest, visit: Visit) -> list[Event]:
-    name = str(asked.visit)
-    if not visit.shown:
-        raise NotFound(f"visit {name!r} is unknown: recommend opens a visit")
-    return [] if visit.closed else [Event("closed", visit=name)]

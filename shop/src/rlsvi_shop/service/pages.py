@@ -45,8 +45,9 @@ Version {escape(about["version"])}.</p>
 def _request(method: str, path: str, about: dict[str, Any]) -> str:
     name = f"{method.upper()} {path}"
     parts = [f"<h2><b>{method.upper()}</b> {escape(path)}</h2>", f"<p>{_text(about.get('description', ''))}</p>"]
-    for each in about.get("parameters", []):
-        parts.append(f"<p><code>{escape(each['name'])}</code>: in the {each['in']}</p>")
+    parts += [
+        f"<p><code>{escape(each['name'])}</code>: in the {each['in']}</p>" for each in about.get("parameters", [])
+    ]
     if "requestBody" in about:
         parts.append(_fields(_json_of(about["requestBody"])["schema"]))
     answer = _json_of(about["responses"].get("200", {})).get("example")

@@ -293,10 +293,9 @@ class ShopStatistics:
     def _latest(self, reading: sa.Connection) -> list[dict[str, Any]]:
         recent = sa.select(events.c.visit).where(events.c.visit != "").order_by(events.c.id.desc()).limit(RECENT)
         names = list(dict.fromkeys(row.visit for row in reading.execute(recent)))[:VISITS]
-        of_visits: sa.ColumnElement[bool] = sa.literal_column(OF_VISITS)
         theirs = (
             sa.select(*(events.c[name] for name in NAMES))
-            .where(of_visits, events.c.visit.in_(names))
+            .where(sa.text(OF_VISITS), events.c.visit.in_(names))
             .order_by(events.c.id)
         )
         rows: dict[str, list[Any]] = {name: [] for name in names}
@@ -519,8 +518,8 @@ class EventCounts:
         first = [*self._first, *added][: self.slots]
         served = self.served
         if served is None:  # the first recommendation made with samples, that is by the shop itself
-            own = events.c.kind == "recommended", events.c.sample.is_not(None)
-            served = reading.execute(sa.select(sa.func.min(events.c.id)).where(new, *own)).scalar()
+            own = sa.select(sa.func.min(events.c.id)).where(new, events.c.kind == "recommended")
+            served = reading.execute(own.where(events.c.sample.is_not(None))).scalar()
         ended = _ended(new, self.read, until, first)
         kept = None if served is None else max(served, (last // fine - KEPT_BUCKETS) * fine)  # periods begin here
         statements = [
@@ -630,11 +629,15 @@ def _ended(new: sa.ColumnElement[bool], read: int, until: int, first: list[int])
         The events that added the first products. Before the second one, one answer is all there can be.
     """
     kinds = sa.and_(events.c.kind.in_(["answered", "closed"]), events.c.correction == 0)
-    named: sa.ColumnElement[bool] = sa.literal_column(OF_VISITS)
     touched = sa.select(events.c.visit).where(new, kinds).distinct()
     answers = _number(events.c.kind == "answered").over(partition_by=events.c.visit, order_by=events.c.id)
     columns = events.c.visit, events.c.id, events.c.kind, events.c.reward, answers.label("answers")
-    rows = sa.select(*columns).where(named, events.c.visit.in_(touched), kinds, events.c.id <= until).subquery().c
+    rows = (
+        sa.select(*columns)
+        .where(sa.text(OF_VISITS), events.c.visit.in_(touched), kinds, events.c.id <= until)
+        .subquery()
+        .c
+    )
     fewer = [(rows.id < event, number) for number, event in enumerate(first) if number]
     enough = sa.case(*fewer, else_=max(1, len(first))) if fewer else sa.literal(max(1, len(first)))
     ended = sa.or_(rows.kind == "closed", rows.answers >= enough)
@@ -699,7 +702,6 @@ def _weight(seen: Any) -> sa.ColumnElement[float]:
 def _explored_rewards(new: sa.ColumnElement[bool], width: int, since: int) -> sa.Executable:
     """Return the statement for the `RewardSums` over answers, by bucket and by whether they were explored."""
     seen = events.alias("seen")
-    named: sa.ColumnElement[bool] = sa.literal_column(f"seen.{OF_VISITS}")
     same = sa.and_(
         seen.c.visit == events.c.visit, seen.c.kind == "recommended", seen.c.product == events.c.product
     )
@@ -707,10 +709,10 @@ def _explored_rewards(new: sa.ColumnElement[bool], width: int, since: int) -> sa
     sums = map(sa.func.sum, (w, w * r, w * w, w * w * r, w * w * r * r))
     bucket, _ = _bucket(events.c.id, width, None)
     found = sa.select(bucket, seen.c.explored, *sums).select_from(events.join(seen, same))
-    where = new, events.c.id >= since, events.c.kind == "answered", events.c.correction == 0, named
-    return found.where(*where, seen.c.propensity > 0, seen.c.explored.is_not(None)).group_by(
-        BUCKET[0], seen.c.explored
-    )
+    where = new, events.c.id >= since, events.c.kind == "answered", events.c.correction == 0
+    return found.where(
+        *where, sa.text(f"seen.{OF_VISITS}"), seen.c.propensity > 0, seen.c.explored.is_not(None)
+    ).group_by(BUCKET[0], seen.c.explored)
 
 
 def _products(new: sa.ColumnElement[bool], width: int, served: int | None) -> sa.Executable:
