@@ -27,7 +27,7 @@ RIVALS = {  # by the figure: who fails, and the beginnings of the sentences that
     ),
     "theorem": (
         True,
-        ["Theorem 1: the", "The shape", "The proof arrives", "in contrast to dithering", "There are intelligent"],
+        ["Theorem 1: the", "The shape", "The proof arrives", "a clear distinction", "There are intelligent"],
     ),
     "tetris": (
         True,
