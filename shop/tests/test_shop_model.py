@@ -153,6 +153,8 @@ def test_values_have_the_mean_and_the_deviation_of_the_joint_posterior(sizes):
     value, spread = first_values(products, weight, shared, base[0], sizes)
     u = np.zeros(sizes.width)
     u[: 1 + sizes.customer] = np.mean([u[: 1 + sizes.customer] for *_, u in rows], axis=0)
+    if sizes.product:
+        u[sizes.own] = 1.0  # all slots are left
     for a in range(N):
         x = twin.joint(u, a, products.z, sizes)
         assert value[a] == pytest.approx(base[0] + u @ weight[:, a], abs=1e-9)

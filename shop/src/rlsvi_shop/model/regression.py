@@ -29,7 +29,7 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from rlsvi.core.checks import fits
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.regression import FactorError
-from rlsvi_shop.model.targets import told
+from rlsvi_shop.model.targets import left_of, told
 
 
 class Sizes(NamedTuple):
@@ -267,7 +267,7 @@ def first_values(products: ProductArrays, weight: Floats, L_shared: Floats, base
     """Return the value of every product for the average customer, and its standard deviation over sigma: (2, N).
 
     The value of product a in the first slot, Q_0(a), is the expected sum of the rewards of a visit that begins
-    with a. Nothing is known of the visit yet but the customer: u = (1, c, 0), where c is the mean over all
+    with a. Nothing is known of the visit yet but that all slots are left, and the customer: c is the mean over all
     answers, or 0 before the first. Given the targets of chain 0, which has the weights (e, N), the value is normal
     with mean base_0 + theta . u and variance
 
@@ -281,6 +281,7 @@ def first_values(products: ProductArrays, weight: Floats, L_shared: Floats, base
     u[0] = 1.0
     if answers > 0:
         u[1 : 1 + sizes.customer] = products.gram[:, 0, 1 : 1 + sizes.customer].sum(axis=0) / answers
+    u[sizes.own : sizes.own + 1] = left_of(0, sizes.slots)  # which u has only if products have features
     N, m, g = len(products.z), sizes.product, sizes.crossed
     variance, crossed = np.zeros(N), np.zeros((N, m, g))
     for a in range(N):
