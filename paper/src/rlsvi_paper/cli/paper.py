@@ -13,7 +13,6 @@ from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import found_in_module, is_in_module
 from rlsvi.core.files import file_instead
 from rlsvi_paper import FIGURES
-from rlsvi_paper.report.records import REASONS
 
 if TYPE_CHECKING:
     from rlsvi_paper.figure import Figure
@@ -174,5 +173,7 @@ def _print(entries: list[dict[str, Any]]) -> None:
         found = [claim["outcome"] for entry in entries for claim in entry["claims"] if claim["kind"] == kind]
         if found:
             print(f"{words}: {', '.join(f'{found.count(mark)} {mark}' for mark in MARKS)}")
+    from rlsvi_paper.report.records import REASONS
+
     whys = {claim["why"] for entry in entries for claim in entry["claims"]}
     print("".join(f"{why}: {REASONS[why]}\n" for why in REASONS if why in whys), end="")
