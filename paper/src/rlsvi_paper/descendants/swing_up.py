@@ -177,7 +177,7 @@ def noise(frame: pl.DataFrame) -> Parts:
                 both = (three_digits(mean_share(it)) for it in (ours[height], values))
                 yield None, (agent, f"{height:g}", *both, "")
         pooled = [np.mean([found[height] for height in theirs], axis=0) for found in (ours, theirs)]
-        where, share = "all" if len(theirs) > 1 else f"{min(theirs):g}", times_as_much(*pooled)
+        where, share = "all" if len(theirs) > 1 else f"{min(theirs):g}", times_as_much(pooled[0], pooled[1])
         row = (agent, where, *(three_digits(mean_share(values)) for values in pooled), f"{share}")
         yield at_least(share, 1.0 + LEAST_DIFFERENCE, f"{share} times as many episodes as {agent}"), row
 
