@@ -379,13 +379,10 @@ def evidence_for(
     products: ProductArrays, sizes: Sizes, rows: Rows, sigma: float | None
 ) -> Callable[[Ridges], PriorEvidence]:
     """Return the evidence as a function of ridges, which computes nothing twice."""
-    of_own = cache(lambda ridges: eliminate(products, sizes, rows, ridges.of_own(sizes)))  # of own weights alone
-    same = FIRST_RIDGES._replace
-    return cache(
-        lambda ridges: evidence(
-            of_own(same(own=ridges.own, own_history=ridges.own_history)), rows, ridges.of_shared(sizes), sigma
-        )
+    of_own = cache(
+        lambda own, history: eliminate(products, sizes, rows, Ridges(own, history, 0.0, 0.0).of_own(sizes))
     )
+    return cache(lambda ridges: evidence(of_own(*ridges[:2]), rows, ridges.of_shared(sizes), sigma))
 
 
 def best_ridges(
